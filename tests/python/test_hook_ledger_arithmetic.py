@@ -371,3 +371,14 @@ def test_a_batch_of_one_pairs_with_the_one_before(name):
         assert pairs[k]["crossed"] == pytest.approx(float(loss(z, tt) + loss(zz, t)), rel=1e-9)
     told(name, state, *rows[0])
     assert told(name, state, *rows[1], learns=False)["pairs"] == 0, "training and evaluation are apart"
+
+
+@pytest.mark.parametrize("function,middle", (("binary_cross_entropy_with_logits", 0.0), ("binary_cross_entropy", 0.5)))
+def test_answers_of_a_mask_are_the_mean_over_its_places(function, middle):
+    torch.manual_seed(11)
+    outputs = torch.randn(6, 1, 4, 5) - 1 if middle == 0.0 else torch.rand(6, 1, 4, 5) ** 2
+    targets = (torch.rand(6, 1, 4, 5) < 0.1).float()
+    found = told(function, {}, outputs, targets)
+    said, wanted = [bool(one > middle) for one in outputs.flatten()], [bool(one) for one in targets.flatten()]
+    assert found["samples"] == 6 and 0 < sum(said) < 60
+    check(found, {"right": sum(a == b for a, b in zip(said, wanted)) / 20, "answers": 6 - sum(said) / 20, "labels": 6 - sum(wanted) / 20}, torch.float32)

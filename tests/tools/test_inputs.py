@@ -26,9 +26,6 @@ TOLD = {
     "statistic value_counts": "selected by rules of one's own in Python (tocsin.Rule), and shown",
     "attribute unit": "JSON producers say it to who reads the topic",
 }
-# The question of the specification's 4.3 (do outputs depend on inputs?) is not built yet; people and the topic's readers have these until then.
-TOLD.update({f"ledger {field}": "for the question whether outputs depend on inputs, which no rule asks yet (docs/ledger.md)"
-             for field in ("output_spread", "target_spread", "right", "answers")})
 TOLD["ledger straight"] = "with crossed it says how much an exchange costs: for people"
 READERS = ("rules",)
 WRITERS = ("app/client", "collectors", "python/tocsin")

@@ -54,7 +54,7 @@ def measure_units(torch: Any, given: Any, state: Dict[str, Any], learns: bool) -
     if constant is not None:
         answer, beside = constant
         out["trivial"] = losses(answer, units.targets, {**units.beside, **beside}).sum(dtype=torch.float64) * every
-    if width == 1 and FAMILIES[given.name] == "switch":
+    if FAMILIES[given.name] == "switch":
         _add_answers(out, units, 0.5 if given.name == "binary_cross_entropy" else 0.0, count)
     if learns:
         learn(torch, given, state, units, FAMILIES[given.name])
@@ -105,9 +105,9 @@ def _exchanged(torch: Any, beside: Dict[str, Any], first: Any, second: Any) -> D
 
 
 def _add_answers(out: Dict[str, Any], units: _Units, middle: float, count: int) -> None:
-    """Of one switch for each sample: yes and no are classes."""
-    answers, labels = units.outputs[:, 0] > middle, units.targets[:, 0] > 0.5
-    yes, wanted = answers.sum(), labels.sum()
-    out["right"] = (answers == labels).sum()
+    """Yes and no are classes. Of several switches for each sample: their mean."""
+    answers, labels, width = units.outputs > middle, units.targets > 0.5, units.outputs.shape[1]
+    yes, wanted = answers.sum() / width, labels.sum() / width
+    out["right"] = (answers == labels).sum() / width
     out["answers"] = yes.maximum(count - yes)
     out["labels"] = wanted.maximum(count - wanted)

@@ -37,6 +37,7 @@ FAMILIES = {
                     "chance_level", "tree_without_split", "repeated_batch", "ranks", "precision")},
     "leak": ("leak", ledger.leak),
     "parity": ("parity", ledger.parity),
+    "collapse": ("collapse", ledger.collapse),
 }
 
 

@@ -88,3 +88,45 @@ def parity(chance):
 
     schedule = chance.choice((common.train_only, common.train_and_eval, common.global_only))(chance, chance.randint(2, 12))
     return [{"use": "parity", "preset": chance.choice(("tocsin", "original")), "with": parameters}], common.play(chance, schedule, fill)
+
+
+def collapse(chance):
+    """A call whose outputs or answers become the same, or were from the start; an evaluation beside it."""
+    parameters = common.shared(chance, ("train", "eval"), steps=False)
+    for name, values in (("alpha", (0.05, 0.01)), ("skill", (0.0, 0.1)), ("share", (0.6,)), ("spread", (1e-4,))):
+        if chance.random() < 0.3:
+            parameters[name] = chance.choice(values)
+    turn, pairs, classes = chance.choice((0, 5, 40)), chance.choice((1, 40, 400)), chance.random() < 0.7
+    start, later = chance.choice((0.9, 0.5)), chance.choice((0.5, 0.5, 0.5, 0.9))
+    fate = chance.choice(("flat", "flat", "one", "one", "one", "fine"))
+    growth, strays, planned = chance.choice((0, 0, 1e-9, 1e-5)), chance.choice((0, 0, 0, 0.01)), chance.choice((0, 0, 60, 1000))
+    noise, rates, adversarial, gaps = chance.choice((0, 0, 0.005)), chance.choice((0, 0, 1)), chance.choice((0, 0, 0, 0.1)), chance.choice((0, 0.05))
+
+    def fill(worker, mode, step):
+        values = []
+        if mode == "train" and rates:
+            values.append(("learning_rate", 0.01 * min(step + 1, 20), "metric"))
+        if mode == "train" and planned and step == 0:
+            values.append(("ledger/plan/updates", planned, "ledger"))
+        late, samples = step >= turn, chance.choice((8, 32))
+        share = later if late else start
+        skill = 0.4 if share > 0.6 else 0.0
+        won = sum(chance.random() < share for _ in range(pairs))
+        own = {"samples": samples, "calls": 1, "pairs": pairs, "wins": won, "crossed": samples, "output_spread": samples, "target_spread": 2.0 * samples,
+               "loss": samples * 2 * (1 - skill + chance.gauss(0, noise)), "trivial": samples * 2.0}
+        if classes:
+            alone = fate == "one" and late
+            own.update(answers=samples - (strays * samples if alone else 0.3 * samples), labels=0.75 * samples)
+        if fate == "flat" and late:
+            own.update(pairs=0, wins=0, output_spread=samples * growth * step)
+        if chance.random() < adversarial:
+            own.update(calls=2, one_target=1)
+        if chance.random() < gaps:
+            own.pop(chance.choice(sorted(own)))
+        worker.scalars(*values, *((f"ledger/l/{field}", float(value), "ledger") for field, value in own.items()))
+
+    # Which pass an evaluation of several workers belongs to, of which some lost their last training steps, is left open.
+    evaluates = chance.random() < 0.4
+    schedule = (common.train_and_eval if evaluates else common.train_only)(chance, chance.choice((chance.randint(3, 60), chance.randint(90, 200))))
+    return [{"use": "collapse", "preset": "tocsin", "with": parameters}], common.play(
+        chance, schedule, fill, worlds=(1,) if evaluates else (1, 1, 2, 3))

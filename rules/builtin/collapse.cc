@@ -1,0 +1,172 @@
+// Fires when the output does not depend on the input.
+//
+// Reads   the ledger of each loss call (docs/ledger.md), added up over workers; learning_rate.
+// Window  training: 3 steps, and looks at 32, 64, 128 … of them; evaluation: one pass.
+// Fires   constant    no exchange of two targets changes a loss, and the variance of the outputs over the samples is less than
+//                     `spread` (1e-6) of that of the targets: in 3 steps in a row of outputs that had differed; of outputs
+//                     that never did in 32 steps, where a straight line through them does not get there by the end of the plan
+//         one_answer  hardly any answer differs from its step's most frequent one though labels do, and the scores are in no order:
+//                     fewer than `share` (0.55) of pairs fit their own targets better, at `alpha`. Of scores that had no order
+//                     before, only where the loss is a constant's and cannot get below it (as in chance_level)
+//         In evaluation both must last for as long as all updates before them.
+// Quiet   for a majority answer whose scores are in order; for heads that start at zero; while the rate was larger than
+//         ever within the window; of steps in which a call has one target for all beside other calls (adversarial
+//         pairs); without two different targets in a batch.
+// Source  our own; docs/rules/collapse.md.
+
+#include "rules/builtin/collapse_telling.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "rules/evaluate/step_set.h"
+
+namespace tocsin::rules {
+namespace {
+
+constexpr std::string_view kCollapseKinds[] = {"constant", "one_answer"};
+
+struct Collapse {
+  static constexpr std::span<const std::string_view> kKinds = kCollapseKinds;
+  static constexpr bool kPerWorker = false;
+  static constexpr bool kJoinsModes = true;
+  static constexpr std::span<const Sent> kSent{};
+  enum Kind : unsigned { kConstant, kOneAnswer };
+  static constexpr std::size_t kMostCalls = 64;  // of a run and mode
+  static constexpr double kFirstTold = 64;       // updates; from then on whenever they have doubled
+
+  struct Config {
+    PairingBounds bounds;
+    double spread = 1e-6;
+  };
+  using Courses = std::map<std::string, CollapseCourse>;
+  struct State {
+    PairingBounds bounds;  // for what is told at the end
+    PairingRun run;
+    Courses train;
+    Courses eval;
+    double told = 0;  // updates when the newest sum was told
+    template <typename A>
+    friend void io(A& a, State& s) {
+      io_all(a, s.bounds, s.run, s.train, s.eval, s.told);
+    }
+  };
+  using States = std::map<std::pair<std::uint32_t, std::uint8_t>, State>;
+
+  static Defaults defaults(Preset) {
+    return {.modes = static_cast<std::uint8_t>(mode_bit(core::Mode::train) |
+                                               mode_bit(core::Mode::eval))};
+  }
+  static void read(config::Reader& in, Config& cfg, Preset) {
+    in.optional(
+        "spread", cfg.spread, config::between(0.0, 1.0),
+        "variance of the outputs, as a share of the targets', below which they are constant");
+    in.optional("share", cfg.bounds.share, config::between(0.51, 0.9),
+                "share of pairs that must fit their own targets better than each other's");
+    in.optional("skill", cfg.bounds.skill, config::between(0.0, 1.0),
+                "skill (1 - loss / loss of the best constant) that a model must show");
+    in.optional("alpha", cfg.bounds.alpha, config::between(1e-9, 0.1),
+                "chance of a false alarm per run where the share is reached");
+  }
+  static std::vector<Need> needs(const Config&) { return {{"ledger"}}; }
+  static void adjust(const Config&, Program& program) {
+    if (!program.selection.empty()) return;  // what the user has chosen
+    std::string error;
+    program.selection.add_role(core::Role::ledger);
+    program.selection.add_regex("^learning_rate$", error);
+  }
+
+  static void judge(const Config& cfg, State& state, const StepSet& set, SetReport& report) {
+    const LedgerStep step(set, report.scope());
+    const bool train = set.mode == core::Mode::train;
+    state.bounds = cfg.bounds;
+    if (train) state.run.updates = static_cast<double>(set.step) + 1;
+    if (step.planned_updates) state.run.planned = *step.planned_updates;
+    if (train && step.rate && *step.rate > state.run.rate) {
+      state.run.rate = *step.rate;
+      state.run.rate_at = state.run.updates;
+    }
+    PairingRun run = state.run;
+    if (!train) run.updates = static_cast<double>(std::max<std::int64_t>(set.after_train, -1) + 1);
+    Courses& courses = train ? state.train : state.eval;
+    for (const LedgerCall& call : step.calls) {
+      const std::string name(call.name);
+      if (!courses.contains(name) && courses.size() >= kMostCalls) continue;
+      CollapseCourse& course = courses[name];
+      const bool adversarial = call[LedgerCall::one_target] > 0 && call[LedgerCall::calls] > 1;
+      if (!adversarial) {
+        const auto other = state.train.find(name);
+        add(cfg, course, call, run, train,
+            train || other == state.train.end() ? nullptr : &other->second.outputs);
+      }
+      report.evaluated(
+          {{"metric", name}}, name, adversarial ? kNotApplicable : verdict_of(course, cfg),
+          [&](const Subject& subject, unsigned kind) {
+            return kind == kConstant ? constant_finding(subject, course.outputs, run, cfg.spread)
+                                     : one_answer_finding(subject, course.answers, run, cfg.bounds);
+          });
+    }
+    if (train) tell_so_far(state, set, report.scope());
+  }
+
+  static void add(const Config& cfg, CollapseCourse& course, const LedgerCall& call,
+                  const PairingRun& run, bool train, const OutputCourse* trained) {
+    if (train) {
+      course.outputs.train(call, run, cfg.spread);
+      course.answers.train(call, run, cfg.bounds);
+    } else {
+      course.outputs.evaluate(call, run, trained, cfg.spread);
+      course.answers.evaluate(call, run, cfg.bounds);
+    }
+  }
+
+  static Verdict verdict_of(const CollapseCourse& course, const Config& cfg) {
+    if (course.outputs.standing != 0) return hit(kConstant);
+    if (course.answers.standing != 0) return hit(kOneAnswer);
+    return collapse_answer(course, cfg.bounds) == "ok" ? kOk : kInsufficient;
+  }
+
+  // ------------------------------------------------------------------------- what is known
+
+  static core::ValueMap told(const State& state) {
+    core::ValueMap out;
+    for (const std::string_view answer : {"ok", "hit", "undecided"}) {
+      core::ValueMap calls;
+      for (const auto& [mode, courses] :
+           {std::pair{"train", &state.train}, std::pair{"eval", &state.eval}}) {
+        for (const auto& [name, course] : *courses) {
+          if (collapse_answer(course, state.bounds) != answer) continue;
+          calls.emplace_back(name + " " + mode, collapse_numbers(course, state.run, state.bounds));
+        }
+      }
+      if (!calls.empty()) out.emplace_back(answer, std::move(calls));
+    }
+    return out;
+  }
+  static void tell_so_far(State& state, const StepSet& set, Scope& scope) {
+    if (state.train.empty() || state.run.updates < std::max(kFirstTold, 2 * state.told)) return;
+    state.told = state.run.updates;
+    scope.so_far(set.time, told(state));
+  }
+  static core::ValueMap summary(const States& states, const Scope&) {
+    return states.empty() ? core::ValueMap{} : told(states.begin()->second);
+  }
+};
+
+}  // namespace
+
+RuleDescriptor collapse() {
+  return {.name = "collapse",
+          .original_name = "Collapse",
+          .title = "The output does not depend on the input.",
+          .unit = "metric",
+          .needs = "the ledger",
+          .presets = "",
+          .severity = core::Severity::warning,
+          .groups = group::kDefault | group::kPyTorch,
+          .read = &read_step_set_rule<Collapse>};
+}
+
+}  // namespace tocsin::rules
