@@ -5,7 +5,7 @@ import math
 GAIN = 0.1    # of what the twin gained: so much worse on the mean since the fault …
 ONCE = 0.3    # … or so much in a single evaluation
 # What is wrong with them is not the model's quality, or the recording cannot measure it: they count always.
-ITSELF = {"evaluated_in_training", "leak", "target_unrelated", "softmax_twice", "target_leaks", "held_in_training"}
+ITSELF = {"evaluated_in_training", "leak", "target_unrelated", "softmax_twice", "target_leaks", "held_in_training", "evaluated_on_training"}
 
 
 def _finite(values):

@@ -13,7 +13,7 @@ import warnings
 
 import torch
 
-from bench.detection.corpus import adversarial, boosting, faults, fifth_loops, jobs, partial, training, warm
+from bench.detection.corpus import adversarial, boosting, eleventh, faults, fifth_loops, jobs, partial, training, warm
 from bench.detection.corpus import blind_boosting, blind_frameworks, blind_generative, blind_keras, blind_language, blind_reinforcement
 from bench.detection.corpus import blind_tables, blind_vision
 from bench.detection.corpus import eighth_faults, eighth_frameworks, eighth_loops, eighth_trees, seventh_faults, seventh_loops, seventh_trees
@@ -26,7 +26,7 @@ for part in ("modern", "fresh", "third", "fourth", "fifth", "sixth", "sixth_more
 NOTES = "runs.jsonl"
 LOOPS = (adversarial, partial, warm, fifth_loops, sixth_trees, sixth_loops, sixth_frameworks, seventh_loops, seventh_trees, eighth_loops, eighth_frameworks,
          eighth_trees, ninth_loops, ninth_frameworks, ninth_trees, blind_vision, blind_language, blind_tables, blind_generative, blind_reinforcement,
-         blind_frameworks, blind_keras, blind_boosting)
+         blind_frameworks, blind_keras, blind_boosting, *eleventh.PARTS)
 OTHERS = {**{name: part for part in LOOPS for name in part.TUNING}, **{name: boosting for name in boosting.job_names()}}
 
 
@@ -71,7 +71,7 @@ def record(name, fault, seed, out):
     """One run; what is noted of it, or None where the fault cannot be made."""
     title = f"{name}-{fault or 'healthy'}-{seed}-{time.time_ns()}"
     start = time.monotonic()
-    rounds = (boosting, warm, sixth_trees, seventh_trees, eighth_trees, blind_boosting)
+    rounds = (boosting, warm, sixth_trees, seventh_trees, eighth_trees, blind_boosting, eleventh.trees)
     every = 1 if any(name in part.TUNING for part in rounds) else 10  # rounds, or steps between saves
     if name in OTHERS:
         try:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bench.detection import harm, judge, record, report
-from bench.detection.corpus import eighth_faults, seventh_faults
+from bench.detection.corpus import blind_support, eighth_faults, eleventh, seventh_faults
 
 
 @pytest.fixture(scope="module")
@@ -165,3 +165,29 @@ def test_faults_of_the_eighth_set_change_what_they_say():
     letters = record.jobs.recipe("rotates", 0)
     change["unshifted"](letters, torch.Generator())
     assert torch.equal(letters.on_batch[-1](0, letters.split.x, letters.split.y)[1], letters.split.x)
+
+
+@pytest.mark.parametrize("part", eleventh.PARTS, ids=lambda part: part.__name__.rsplit(".", 1)[-1])
+def test_a_job_of_the_eleventh_set_has_faults_that_are_explained(part):
+    words = {**blind_support.WORDS, **eleventh.support.WORDS}
+    for name in part.TUNING:
+        assert name in record.job_names() and not record.is_tuning(name) and f"\n{name} " in part.__doc__
+        assert 5 <= len(part.fault_names(name)) == len(set(part.fault_names(name))) <= 9 and set(part.fault_names(name)) <= set(words)
+
+
+def test_faults_of_the_eleventh_set_change_what_they_say():
+    y = torch.arange(900) % 3
+    changed = eleventh.support.labelled(y, "class_random", 3)
+    assert torch.equal(changed[y != 1], y[y != 1]) and 60 < int((changed[y == 1] == 1).sum()) < 140
+    rates = {}
+    for fault in (None, "schedule_ends_early", "warmup_endless"):
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], 1.0)
+        scheduler = eleventh.support.warmed(optimizer, 100, 10, fault)
+        rates[fault] = []
+        for _ in range(100):
+            rates[fault].append(optimizer.param_groups[0]["lr"])
+            optimizer.step()
+            scheduler.step()
+    assert rates[None][0] == 0 and max(rates[None]) == rates[None][10] == 1 and min(rates[None][1:]) > 0
+    assert rates["schedule_ends_early"][:11] == rates[None][:11] and not any(rates["schedule_ends_early"][20:])
+    assert max(rates["warmup_endless"]) < 0.06
