@@ -193,7 +193,7 @@ def _graph_nodes(fault, seed, chance, options):
     if fault == "held_in_training":
         train = torch.cat([train, val])
     adjacency, epochs = _normalized(edges, 600), 260
-    model = GraphNet(24, chance.choice((16, 24, 32)), 0.95 if fault == "dropout_high" else 0.5)
+    model = GraphNet(24, chance.choice((16, 24, 32)), 0.5)
     optimizer = torch.optim.Adam(model.parameters(), lr=rate(chance.uniform(5e-3, 1e-2), fault), weight_decay=5e-4)
 
     def evaluate():
@@ -224,4 +224,4 @@ TUNING, FAULTS, fault_names, run = entered({
     "captions_matched": (_captions_matched, from_start("captions_constant", "labels_misaligned", "temperature_inverted", "targets_zero",
                                                        "held_unscaled", "rate_hundredfold", schedule_ends_early=0.2)),
     "graph_nodes": (_graph_nodes, from_start("edges_broken", "edges_empty", "labels_misaligned", "held_in_training", "softmax_twice",
-                                             "dropout_high", "rate_thousandth", "class_random"))})
+                                             "rate_thousandth", "class_random"))})
