@@ -97,16 +97,29 @@ def _positive_share(train: LabelSet, judged: LabelSet) -> Optional[float]:
     return train.mean(train.labels)
 
 
-def _logistic(train: LabelSet, judged: LabelSet, _argument: str, _settings: Any) -> Optional[float]:
+def _constant_share(train: LabelSet, judged: LabelSet, settings: Any) -> Optional[float]:
+    """The share that a booster answers which knows nothing. ``scale_pos_weight`` and ``balanced`` weigh the positives of training, and no
+    metric: such a booster answers w·p / (w·p + 1 − p), so that its log loss lies far above that of p."""
     share = _positive_share(train, judged)
+    if share is None or not 0 < share < 1:
+        return share
+    weight = float(settings.get("scale_pos_weight") or 1)
+    if settings.get("balanced"):
+        positives = int((train.labels > 0.5).sum())
+        weight *= (train.labels.size - positives) / max(positives, 1)
+    return weight * share / (weight * share + 1 - share)
+
+
+def _logistic(train: LabelSet, judged: LabelSet, _argument: str, settings: Any) -> Optional[float]:
+    share = _constant_share(train, judged, settings)
     if share is None:
         return None
     share = min(max(share, _LEAST), 1 - _LEAST)
     return judged.mean(-judged.labels * math.log(share) - (1 - judged.labels) * math.log1p(-share))
 
 
-def _wrong(train: LabelSet, judged: LabelSet, argument: str, _settings: Any) -> Optional[float]:
-    share = _positive_share(train, judged)
+def _wrong(train: LabelSet, judged: LabelSet, argument: str, settings: Any) -> Optional[float]:
+    share = _constant_share(train, judged, settings)
     if share is None:
         return None
     answer = share > (float(argument) if argument else 0.5)

@@ -104,7 +104,8 @@ class callback(Copyable):  # noqa: N801 - lightgbm's own are functions with smal
 
         objective = next((params[name] for name in ("objective", "application", "app", "objective_type", "loss") if name in params), "regression")
         settings = {"alpha": params.get("alpha", 0.9), "other_gains": "label_gain" in params,
-                    "tweedie_variance_power": params.get("tweedie_variance_power", 1.5)}
+                    "tweedie_variance_power": params.get("tweedie_variance_power", 1.5), "scale_pos_weight": params.get("scale_pos_weight", 1),
+                    "balanced": any(params.get(name) in (True, "true", 1) for name in ("is_unbalance", "unbalance", "unbalanced_sets"))}
         others = [read(name, data) for name, data in zip(env.model.name_valid_sets, env.model.valid_sets)]
         return BoosterLedger(read("train", train), others, [env.model._train_data_name], env.model.feature_name(),
                              objective if isinstance(objective, str) else "", settings,

@@ -100,7 +100,8 @@ class TocsinCallback(Copyable, TrainingCallback):
         named = params.get("objective")
         if named is None and rounds > 0:
             named = objective(model.save_config())
-        settings = {"alpha": params.get("quantile_alpha"), "factorials": True, "other_gains": params.get("ndcg_exp_gain") in (False, "false", 0)}
+        settings = {"alpha": params.get("quantile_alpha"), "factorials": True, "other_gains": params.get("ndcg_exp_gain") in (False, "false", 0),
+                    "scale_pos_weight": params.get("scale_pos_weight", 1)}
         own, held = tables(locals_of("xgboost.sklearn", ("fit",)), len(evals))
         others = [_data_set(name, data, table) for (data, name), table in zip(evals, held) if data is not dtrain]
         self._ledger = BoosterLedger(_data_set("train", dtrain, own), others, [name for data, name in evals if data is dtrain],

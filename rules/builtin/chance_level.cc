@@ -10,6 +10,9 @@
 //         forgot      the same of a call that had known its targets, at any step
 //         worse       skill is below −`worse` (0.1) for a whole window, and does not get there
 //         memorised   skill in training is 0.5 at least, and in evaluation fewer than 0.6 of pairs fit
+//         of a metric of a booster, which has no pairs, skill alone decides: it is not told while another
+//         metric of the same data is better than a constant by `worse`; memorised: skill below `skill`
+//         at `alpha`, and the same metric of other data has 0.5
 //         no_targets  no target counts in 3 steps in a row, or in a fifth of 20 steps or more
 // Quiet   while the rate was larger than ever within the window; of a call beside one that knows its
 //         targets; of steps in which a call has one target for all beside other calls (adversarial
@@ -21,6 +24,7 @@
 #include <string>
 #include <utility>
 
+#include "rules/builtin/booster_rounds.h"
 #include "rules/builtin/pairing_course.h"
 #include "rules/builtin/pairing_telling.h"
 #include "rules/evaluate/step_set.h"
@@ -115,6 +119,9 @@ struct ChanceLevel {
     for (const LedgerCall& call : step.calls) {
       const auto course = courses.find(std::string(call.name));
       if (course == courses.end()) continue;
+      if (train && BoosterRound::is(call)) {
+        course->second.settle(beside(call.name, courses, cfg.bounds), run);
+      }
       const Verdict verdict = verdict_of(step, call, course->second, courses);
       report.evaluated({{"metric", course->first}}, course->first, verdict,
                        [&](const Subject& subject, unsigned kind) {

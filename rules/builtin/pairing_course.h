@@ -38,6 +38,12 @@ struct PairingRun {
   }
 };
 
+/// What other metrics of a booster say where one shows nothing.
+struct PairingBeside {
+  bool known = false;    // another metric of the same data is better than a constant by `worse`
+  bool learned = false;  // the same metric of other data has `learned`
+};
+
 struct PairingCourse {
   enum Standing : std::uint64_t { kOpen, kNothing, kForgot, kWorse, kMemorised };
   static constexpr std::size_t kNewest = 8;  // blocks that say how far training is
@@ -59,8 +65,11 @@ struct PairingCourse {
   double window_look = 0;  // number of that look
   // 1: at the newest look the loss was no better than a constant's and could not get there.
   double short_of = 0;
-  double tied = 0;    // steps since the newest look, where no exchange changed a loss
-  double paired = 0;  // steps since the newest look with pairs
+  double behind = 0;     // 1: at the newest look the loss was no better than a constant's
+  double looked_at = 0;  // updates then
+  double unpaired = 0;   // 1: a metric of a booster, which has no pairs
+  double tied = 0;       // steps since the newest look, where no exchange changed a loss
+  double paired = 0;     // steps since the newest look with pairs
   DoubledLooks skill;
   // What it was when a hit was found.
   DoubledLooks::Block told;  // weight, difference, unit of the window
@@ -141,6 +150,17 @@ struct PairingCourse {
     if (knows != 0 && forgets(run, bounds)) tell(kForgot, fallen, fall.since, fall_from, run);
   }
 
+  /// A booster's round was added: it has no pairs, so its skill decides, beside its other metrics.
+  void settle(const PairingBeside& beside, const PairingRun& run) {
+    unpaired = 1;
+    if (looked_at != run.updates) return;
+    if (beside.known) {
+      standing = kOpen;
+    } else if (standing == kOpen && behind != 0 && (beside.learned || short_of != 0)) {
+      tell(beside.learned ? kMemorised : kNothing, skill.window(), {}, skill.from(), run);
+    }
+  }
+
   // ----------------------------------------------------------------------------- evaluation
 
   /// `course`: of training, of the same call; nullptr: there is none.
@@ -216,7 +236,8 @@ struct PairingCourse {
     const bool warm = skill.from() >= run.rate_at;
     if (skill.window().unit > 0) {
       const BlockMean mean = skill.mean(bounds.skill);
-      short_of = warm && mean.upper(spent) < 0 && stays_below(mean, run, bounds) ? 1 : 0;
+      behind = warm && mean.upper(spent) < 0 ? 1 : 0;
+      short_of = behind != 0 && stays_below(mean, run, bounds) ? 1 : 0;
       const BlockMean low = skill.mean(-bounds.worse);
       const bool worse = warm && low.upper(spent) < 0 && stays_below(low, run, bounds);
       if (mean.lower(spent) > 0) {
@@ -230,6 +251,7 @@ struct PairingCourse {
     before = window;
     window = {};
     window_look = skill.looks;
+    looked_at = run.updates;
     tied = paired = 0;
   }
   // What was forgotten stays so until it is shown to be known again.

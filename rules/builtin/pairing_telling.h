@@ -48,6 +48,12 @@ inline core::ValueMap pairing_numbers(const PairingCourse& course, const Pairing
     }
   }
   const ShareCounts recent = course.recent();
+  if (course.unpaired != 0) {
+    if (pairing_answer(course) == "undecided") {
+      out.emplace_back("needs_steps", course.skill.missing());
+    }
+    return out;
+  }
   out.emplace_back("pairs", recent.pairs);
   if (recent.pairs > 0) {
     const double w = recent.share();
@@ -67,6 +73,38 @@ inline core::ValueMap pairing_numbers(const PairingCourse& course, const Pairing
   return out;
 }
 
+/// Of a booster's metric, which has no pairs.
+inline Finding round_finding(std::string_view kind, const Subject& subject,
+                             const PairingCourse& course, const PairingRun& run,
+                             const PairingBounds& bounds) {
+  const DoubledLooks::Block& sums = course.told;
+  const double skill = PairingCourse::skill_of(sums);
+  const double loss = (sums.unit - sums.difference) / sums.weight;
+  const double trivial = sums.unit / sums.weight;
+  const bool memorised = kind == "memorised";
+  Finding out = Finding::that("skill", skill);
+  out.is("<", "limit", bounds.skill)
+      .titled("model", memorised ? Verb::has : Verb::is,
+              memorised ? "memorised its training data" : "no better than chance")
+      .says(
+          sentence("From round {} to {} the loss of {} is {}; the best constant answer costs {}{}",
+                   course.told_from, course.told_at, subject.name, loss, trivial,
+                   memorised ? ", while the training data is fitted better than that by half of "
+                               "its loss or more."
+                             : "."))
+      .advises(memorised
+                   ? "Labels that are noise in training or in this set, rows of another world, or "
+                     "far too little data."
+                   : "Labels shuffled or misaligned with their rows, columns without information, "
+                     "or trees that may not split.")
+      .with("loss", loss)
+      .with("trivial", trivial)
+      .with("rounds", course.told_at);
+  if (run.planned > 0) out.with("planned_rounds", run.planned);
+  if (run.planned > 0 && 2 * run.updates > run.planned) out.severity = core::Severity::error;
+  return out;
+}
+
 /// Of a hit of `kind`.
 inline Finding pairing_finding(std::string_view kind, const Subject& subject,
                                const LedgerCall& call, const PairingCourse& course,
@@ -79,7 +117,11 @@ inline Finding pairing_finding(std::string_view kind, const Subject& subject,
                                                               : "the best constant answer costs";
   const double w = course.told_pairs.share();
   const double pairs = course.told_pairs.pairs;
+  const bool unpaired = course.unpaired != 0;
   Finding out;
+  if (unpaired && kind != "no_targets" && kind != "worse") {
+    return round_finding(kind, subject, course, run, bounds);
+  }
   if (kind == "no_targets") {
     out = Finding::that("steps", course.bare_in_a_row >= PairingCourse::kBareInARow
                                      ? course.bare_in_a_row

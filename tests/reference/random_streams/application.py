@@ -70,9 +70,20 @@ def chance_level(chance):
     calls = chance.choice((("l",), ("l",), ("l",), ("l", "m")))
     bare, adversarial, eval_share = chance.choice((0, 0, 0, 0.3)), chance.choice((0, 0, 0, 0.2)), chance.choice((0.5, 0.9))
     rates, planned = chance.choice((0, 0, 1)), chance.choice((0, 0, 60, 1000))
+    boosts, of = chance.random() < 0.2, {name: chance.choice((start, later, -0.4, 0.0, 0.7)) for name in ("t-m", "v-m", "v-n")}
+
+    def rounds(step):
+        values = []
+        for name, skill in of.items():
+            skill = skill if step < turn else later
+            values += [(f"ledger/{name}/samples", 100, "ledger"), (f"ledger/{name}/trivial", 200.0, "ledger"),
+                       (f"ledger/{name}/loss", 200 * (1 - skill + chance.gauss(0, noise)), "ledger")]
+        return values
 
     def fill(worker, mode, step):
         values = []
+        if boosts:
+            return worker.scalars(*rounds(step))
         if mode == "train" and rates:
             values.append(("learning_rate", chance.choice((0.1, 0.1, 0.1, 0.2)) if step < 20 else 0.1, "metric"))
         if mode == "train" and planned and step == 0:
@@ -91,7 +102,7 @@ def chance_level(chance):
             if chance.random() < 0.03:
                 own.pop("trivial", None)
             values += [(f"ledger/{call}/{field}", value, "ledger") for field, value in own.items()]
-        worker.scalars(*values)
+        return worker.scalars(*values)
 
     # Which pass an evaluation of several workers belongs to, of which some lost their last training steps, is left open.
     evaluates = chance.random() < 0.4

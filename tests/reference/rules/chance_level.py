@@ -120,8 +120,8 @@ class Course:
         self.pairs, self.looked = [], []    # all steps (wins, pairs, tied); number of steps at each look
         self.entries = []                   # (samples, difference, unit, place)
         self.knowing, self.fall, self.fallen = [], [], []
-        self.short_of = False
-        self.at, self.passes, self.learned_passes = None, 0, 0
+        self.short_of = self.behind = False
+        self.at, self.passes, self.learned_passes, self.looked_at = None, 0, 0, None
         self.still, self.still_now = None, False
 
     def bare_now(self):
@@ -197,7 +197,8 @@ class Course:
             spent, margin = p["alpha"] * 2 ** -looks, p["skill"] * unit / samples
             warm = blocks[0][4] / blocks[0][0] >= run["rate_at"]
             mean, low = Mean(blocks, p["skill"]), Mean(blocks, -p["worse"])
-            self.short_of = warm and mean.bound(spent, 1) < 0 and mean.stays_below(end, margin)
+            self.behind = warm and mean.bound(spent, 1) < 0
+            self.short_of = self.behind and mean.stays_below(end, margin)
             worse = warm and low.bound(spent, 1) < 0 and low.stays_below(end, margin)
             if mean.bound(spent, -1) > 0:
                 self.standing = None
@@ -207,6 +208,21 @@ class Course:
             else:
                 self.stand("worse" if worse else None)
         self.looked.append(len(self.pairs))
+        self.looked_at = run["updates"]
+
+    def settle(self, p, name, courses, updates):
+        """A metric of a booster, `<data>-<metric>`: no pairs."""
+        if self.looked_at != updates:
+            return
+        data, _, metric = name.partition("-")
+        others = [(*other.partition("-")[::2], course) for other, course in courses.items() if other != name and "-" in other]
+        if any(one == data and skill_of(sums(course.newest())) >= p["worse"] for one, _, course in others):
+            self.standing = None
+        elif self.standing is None and self.behind:
+            if any(one != data and of == metric and course.learned() for one, of, course in others):
+                self.tell("memorised")
+            elif self.short_of:
+                self.tell("nothing")
 
     def evaluate(self, p, call, updates, planned, course):
         learned = course is not None and course.learned()
@@ -311,6 +327,8 @@ def evaluate(p, history):
             else:
                 course.evaluate(p, call, point.train_step + 1, run["planned"], courses["train"].get(name))
         for name in sorted(calls):
+            if train and "-" in name and "trivial" in calls[name] and not {"calls", "pairs"} & set(calls[name]):
+                mine[name].settle(p, name, mine, run["updates"])
             outcome, kinds = answer(name, calls, mine)
             out.append(Evaluation((("metric", name), ("mode", point.mode)), outcome, point.step, kinds))
     return out
