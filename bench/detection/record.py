@@ -13,20 +13,22 @@ import warnings
 
 import torch
 
-from bench.detection.corpus import adversarial, boosting, eleventh, faults, fifth_loops, jobs, partial, training, warm
-from bench.detection.corpus import blind_boosting, blind_frameworks, blind_generative, blind_keras, blind_language, blind_reinforcement
-from bench.detection.corpus import blind_tables, blind_vision
-from bench.detection.corpus import eighth_faults, eighth_frameworks, eighth_loops, eighth_trees, seventh_faults, seventh_loops, seventh_trees
-from bench.detection.corpus import ninth_faults, ninth_frameworks, ninth_loops, ninth_trees, sixth_faults, sixth_frameworks, sixth_loops, sixth_trees
+from bench.detection.corpus import eleventh, tenth, training
+from bench.detection.corpus.early import adversarial, boosting, faults, jobs, partial, warm
+from bench.detection.corpus.eighth import faults as eighth_faults, frameworks as eighth_frameworks, loops as eighth_loops, trees as eighth_trees
+from bench.detection.corpus.fifth import loops as fifth_loops
+from bench.detection.corpus.seventh import faults as seventh_faults, loops as seventh_loops, trees as seventh_trees
+from bench.detection.corpus.ninth import faults as ninth_faults, frameworks as ninth_frameworks, loops as ninth_loops, trees as ninth_trees
+from bench.detection.corpus.sixth import faults as sixth_faults, frameworks as sixth_frameworks, loops as sixth_loops, trees as sixth_trees
 
-for part in ("modern", "fresh", "third", "fourth", "fifth", "sixth", "sixth_more", "seventh", "seventh_words", "seventh_more", "eighth", "eighth_words",
-             "eighth_more", "eighth_ways", "ninth", "ninth_words", "ninth_more", "more_faults", "fourth_faults", "sixth_faults", "long"):
+for part in ("early.modern", "early.fresh", "early.third", "fourth.tasks", "fifth.tasks", "sixth.tasks", "sixth.ways", "seventh.pictures", "seventh.words",
+             "seventh.tables", "eighth.pictures", "eighth.words", "eighth.tables", "eighth.ways", "ninth.pictures", "ninth.words", "ninth.tables",
+             "early.more_faults", "fourth.faults", "sixth.faults", "early.long"):
     importlib.import_module(f"bench.detection.corpus.{part}")  # its jobs or faults enter themselves into the table
 
 NOTES = "runs.jsonl"
 LOOPS = (adversarial, partial, warm, fifth_loops, sixth_trees, sixth_loops, sixth_frameworks, seventh_loops, seventh_trees, eighth_loops, eighth_frameworks,
-         eighth_trees, ninth_loops, ninth_frameworks, ninth_trees, blind_vision, blind_language, blind_tables, blind_generative, blind_reinforcement,
-         blind_frameworks, blind_keras, blind_boosting, *eleventh.PARTS)
+         eighth_trees, ninth_loops, ninth_frameworks, ninth_trees, *tenth.PARTS, *eleventh.PARTS)
 OTHERS = {**{name: part for part in LOOPS for name in part.TUNING}, **{name: boosting for name in boosting.job_names()}}
 
 
@@ -71,7 +73,7 @@ def record(name, fault, seed, out):
     """One run; what is noted of it, or None where the fault cannot be made."""
     title = f"{name}-{fault or 'healthy'}-{seed}-{time.time_ns()}"
     start = time.monotonic()
-    rounds = (boosting, warm, sixth_trees, seventh_trees, eighth_trees, blind_boosting, eleventh.trees)
+    rounds = (boosting, warm, sixth_trees, seventh_trees, eighth_trees, tenth.boosting, eleventh.trees)
     every = 1 if any(name in part.TUNING for part in rounds) else 10  # rounds, or steps between saves
     if name in OTHERS:
         try:

@@ -6,7 +6,9 @@ import pytest
 import torch
 
 from bench.detection import harm, judge, record, report
-from bench.detection.corpus import blind_support, eighth_faults, eleventh, seventh_faults
+from bench.detection.corpus import eleventh, tenth
+from bench.detection.corpus.eighth import faults as eighth_faults
+from bench.detection.corpus.seventh import faults as seventh_faults
 
 
 @pytest.fixture(scope="module")
@@ -169,10 +171,15 @@ def test_faults_of_the_eighth_set_change_what_they_say():
 
 @pytest.mark.parametrize("part", eleventh.PARTS, ids=lambda part: part.__name__.rsplit(".", 1)[-1])
 def test_a_job_of_the_eleventh_set_has_faults_that_are_explained(part):
-    words = {**blind_support.WORDS, **eleventh.support.WORDS}
+    words = {**tenth.support.WORDS, **eleventh.support.WORDS}
     for name in part.TUNING:
         assert name in record.job_names() and not record.is_tuning(name) and f"\n{name} " in part.__doc__
         assert 5 <= len(part.fault_names(name)) == len(set(part.fault_names(name))) <= 9 and set(part.fault_names(name)) <= set(words)
+
+
+def test_no_two_jobs_have_one_name():
+    names = [*record.jobs.JOBS, *(name for part in record.LOOPS for name in part.TUNING), *record.boosting.job_names()]
+    assert len(names) == len(set(names)) == len(record.job_names())
 
 
 def test_faults_of_the_eleventh_set_change_what_they_say():

@@ -16,7 +16,7 @@ from torch.nn import functional
 
 import tocsin
 
-from ..blind_support import entered, errors, from_start, rate
+from ..tenth.support import entered, errors, from_start, rate
 from .support import labelled
 
 

@@ -19,7 +19,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import tocsin
 
 from .. import data
-from ..blind_support import ended, entered, errors, from_start, rate
+from ..tenth.support import ended, entered, errors, from_start, rate
 from .support import glyphs, labelled, warmed
 
 

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 import tocsin
 
-from ..blind_support import ended, entered, from_start, rate
+from ..tenth.support import ended, entered, from_start, rate
 
 
 class Pole:

@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import tocsin
 
-from ..blind_support import ended, entered, from_start, rate
+from ..tenth.support import ended, entered, from_start, rate
 from .support import labelled, warmed
 
 

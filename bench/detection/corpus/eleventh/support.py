@@ -1,11 +1,11 @@
-"""What the jobs of the eleventh set share beside blind_support. Names of faults mean there what WORDS says there; the new ones stand below.
+"""What the jobs of the eleventh set share beside tenth.support. Names of faults mean there what WORDS says there; the new ones stand below.
 
 Who wrote them had read no rule and had seen no verdict of any set. They are scripts as people write them today: losses as functions, evaluation
 loops of their own, the hook as its pages show it. Whoever looks at what is said of their single runs makes them tuning jobs, and writes others."""
 import numpy
 import torch
 
-from ..blind_support import labelled as labelled_before
+from ..tenth.support import labelled as labelled_before
 
 WORDS = {
     # labels and data

@@ -1,7 +1,7 @@
 """The eleventh set: tables.
 
 spread_regression a mean and a spread for each row: the likelihood of a normal distribution whose noise differs from row to row
-two_tasks         one trunk, two heads: a class and a number; float16 with a GradScaler
+kind_and_amount   one trunk, two heads: a class and a number; float16 with a GradScaler
 partial_batches   scikit-learn's MLPClassifier in a loop of partial_fit, its log loss by the script
 
 Their faults: below, at the end."""
@@ -16,7 +16,7 @@ from torch.nn import functional
 import tocsin
 
 from .. import data
-from ..blind_support import ended, entered, errors, from_start, rate
+from ..tenth.support import ended, entered, errors, from_start, rate
 from .support import labelled
 
 
@@ -95,7 +95,7 @@ class Shared(nn.Module):
         self.kind, self.amount = nn.Linear(width, 4), nn.Linear(width, 1)
 
 
-def _two_tasks(fault, seed, chance, options):
+def _kind_and_amount(fault, seed, chance, options):
     x, kinds = sklearn.datasets.make_classification(2600, 12, n_informative=8, n_classes=4, n_clusters_per_class=2, class_sep=1.3, flip_y=0.01,
                                                     random_state=seed)
     drawn = numpy.random.default_rng(seed)
@@ -194,7 +194,7 @@ def _partial_batches(fault, seed, chance, options):
 TUNING, FAULTS, fault_names, run = entered({
     "spread_regression": (_spread_regression, from_start("broadcast", "spread_as_variance", "target_leaks", "numbers_unscaled", "held_unscaled",
                                                          "targets_raw", "head_dead", "labels_misaligned")),
-    "two_tasks": (_two_tasks, from_start("scaler_skips_all", "task_forgotten", "held_other_classes", "trunk_detached", "rate_hundredfold",
+    "kind_and_amount": (_kind_and_amount, from_start("scaler_skips_all", "task_forgotten", "held_other_classes", "trunk_detached", "rate_hundredfold",
                                          "labels_misaligned", "held_unscaled", "class_random")),
     **({"partial_batches": (_partial_batches, from_start("labels_shuffled", "held_unscaled", "held_other_classes", "inputs_constant",
                                                          "classes_sorted", "few_rows", "rate_thousandth", "class_random"))}

@@ -12,7 +12,7 @@ import numpy
 
 import tocsin
 
-from ..blind_support import entered, from_start
+from ..tenth.support import entered, from_start
 
 
 def _energy(seed, count=800):

@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader
 
 import tocsin
 
-from ..blind_support import ended, entered, errors, from_start, rate
+from ..tenth.support import ended, entered, errors, from_start, rate
 from .support import labelled, warmed
 
 
