@@ -119,9 +119,9 @@ def _jax_gru(fault, seed, chance, options):
     keys = jax.random.split(jax.random.PRNGKey(seed), 3)
     params = {"gru": {"input": jax.random.normal(keys[0], (2, 3 * width)) * 0.5, "hidden": jax.random.normal(keys[1], (width, 3 * width)) / width**0.5,
                       "bias": jnp.zeros(3 * width)}, "out": {"kernel": jax.random.normal(keys[2], (width, 1)) / width**0.5, "bias": jnp.zeros(1)}}
-    value, end = rate(chance.uniform(4e-3, 8e-3), fault), steps // 5 if fault == "schedule_ends_early" else steps
+    value = rate(chance.uniform(4e-3, 8e-3), fault)
     warm = 20 * steps if fault == "warmup_endless" else 30
-    schedule = optax.join_schedules([optax.linear_schedule(0.0, value, warm), optax.linear_schedule(value, 0.0, end - 30)], [warm])
+    schedule = optax.join_schedules([optax.linear_schedule(0.0, value, warm), optax.linear_schedule(value, 0.0, steps - 30)], [warm])
     optimizer = tocsin.jax.recorded(optax.chain(optax.clip_by_global_norm(1.0), optax.adam(schedule)), every=10)
 
     def apply(params, x):
@@ -230,7 +230,7 @@ _JOBS = {
     "light_waves": (_light_waves, from_start("labels_misaligned", "held_unscaled", "softmax_twice", "schedule_per_epoch", "rate_thousandth",
                                              "evaluated_on_training", "head_dead", "class_random")),
     "jax_gru": (_jax_gru, from_start("updates_dropped", "labels_shuffled", "broadcast", "backbone_frozen", "inputs_constant", "sign_wrong",
-                                     "rate_hundredfold", "held_unscaled", schedule_ends_early=0.2)),
+                                     "rate_hundredfold", "held_unscaled", "warmup_endless")),
     "keras_two_inputs": (_keras_two_inputs, from_start("labels_misaligned", "pairs_moved", "target_leaks", "held_recoded", "held_in_training",
                                                        "sigmoid_twice", "numbers_unscaled", "rate_hundredfold"))}
 _NEEDS = {"light_waves": "lightning", "jax_gru": "optax", "keras_two_inputs": "keras"}
