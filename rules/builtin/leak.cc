@@ -8,12 +8,14 @@
 //                           of which would by chance
 //         target_in_input   a column is the label bit for bit in 99 %, beyond chance; or it alone explains more than
 //                           `strong_fit` of the labels (from `fit` on a warning), and with the labels shifted by a row it
-//                           leaves ten times as much unexplained
+//                           leaves ten times as much unexplained; in shuffled batches the next column does, too
 //         overlap           more evaluation rows stand among the training rows than `overlap` and training rows among each
-//                           other do, at 0.001 (a fifth: an error)
+//                           other do, at 0.001 (a fifth: an error); of networks, whose training rows come again at each pass,
+//                           also among as many of them, that came first, as the evaluation has
 //         one_column        a column has 95 % of the total gain and the next 1 %; of several classes half, and five
 //                           times the next
-//         too_fast          99 % better than a constant on evaluation after 1 % of the planned updates
+//         too_fast          99 % better than a constant on evaluation after 1 % of the planned updates or the first of three
+//                           passes and more, or on training while each sample is new
 // Quiet   where nothing of it is sent; one_column where target_in_input has named a column, where the column tells of the
 //         labels of neighbouring rows as well, and while any metric is less than 90 % better than its constant.
 // Source  our own; docs/rules/leak.md.
@@ -23,7 +25,9 @@
 #include <map>
 #include <utility>
 
-#include "rules/builtin/count_bounds.h"
+#include "rules/builtin/leak_card.h"
+#include "rules/builtin/leak_columns.h"
+#include "rules/builtin/leak_rows.h"
 #include "rules/builtin/leak_telling.h"
 #include "rules/builtin/ledger_sets.h"
 #include "rules/evaluate/step_set.h"
@@ -46,9 +50,6 @@ struct Leak {
   static constexpr double kLeastRows = 200;
   static constexpr double kCopied = 0.99;
   static constexpr double kMostByChance = 0.5;
-  static constexpr double kShiftLeaves = 10;  // times as much unexplained
-  static constexpr double kManyRows = 0.2;
-  static constexpr double kMostRows = 0.99;
   static constexpr double kHalfAlpha = 0.0005;
   static constexpr double kAlone = 0.95;
   static constexpr double kNext = 0.01;
@@ -57,7 +58,9 @@ struct Leak {
   static constexpr std::uint32_t kRounds = 3;
   static constexpr double kLeastSkill = 0.9;  // too good
   static constexpr double kSolved = 0.99;
-  static constexpr double kEarly = 0.01;  // of the planned updates
+  static constexpr double kEarly = 0.01;    // of the planned updates
+  static constexpr double kPasses = 3;      // planned: the first is early
+  static constexpr double kFirstTold = 16;  // updates
 
   struct Config {
     double fit = 0.995;
@@ -66,6 +69,7 @@ struct Leak {
   };
   /// Sums of one loss call in one mode.
   struct Call {
+    double window = 1;  // update at which the sums of the loss began, in training
     double places = 0;
     double same = 0;
     double by_chance = 0;
@@ -74,12 +78,15 @@ struct Leak {
     double trivial = 0;
     template <typename A>
     friend void io(A& a, Call& c) {
-      io_all(a, c.places, c.same, c.by_chance, c.samples, c.loss, c.trivial);
+      io_all(a, c.window, c.places, c.same, c.by_chance, c.samples, c.loss, c.trivial);
     }
   };
   struct State {
     std::map<std::string, Call> calls;  // by mode and call
     double planned = 0;                 // updates; 0: not known
+    double epochs = 0;                  // planned; 0: not known
+    double told = 0;                    // updates at the last word of what is known
+    LeakCard card;
     double classes = 0;
     bool named = false;                // a column of the training rows, by target_in_input
     std::vector<std::string> ordered;  // columns that know their neighbours' labels
@@ -89,10 +96,11 @@ struct Leak {
     bool several = false;              // others
     template <typename A>
     friend void io(A& a, State& s) {
-      io_all(a, s.calls, s.planned, s.classes, s.ordered, s.named, s.column, s.rounds, s.feature,
-             s.several);
+      io_all(a, s.calls, s.planned, s.epochs, s.told, s.card, s.classes, s.ordered, s.named,
+             s.column, s.rounds, s.feature, s.several);
     }
   };
+  using States = std::map<std::pair<std::uint32_t, std::uint8_t>, State>;
   using Fields = std::map<std::string, double, std::less<>>;
   /// What a step brings.
   struct Brought {
@@ -127,6 +135,7 @@ struct Leak {
         brought.gains[std::string(text.substr(kGain.size()))] += value;
       } else if (text.starts_with(kPlan)) {
         if (text.substr(kPlan.size()) == "updates") state.planned = value;
+        if (text.substr(kPlan.size()) == "epochs") state.epochs = value;
       } else if (!take_set(brought.sets, text, value) && text.starts_with(kLedgerPrefix) &&
                  !text.starts_with(kLedgerData)) {
         const std::size_t last = text.rfind('/');
@@ -142,13 +151,33 @@ struct Leak {
     take(set, report, state, brought);
     for (const auto& [call, fields] : brought.calls) judge_call(state, call, fields, set, report);
     for (const auto& [name, data] : brought.sets) {
-      if (name == "train") judge_columns(cfg, state, data, report);
-      if (name != "train" && data.has("compared")) judge_overlap(cfg, name, data, report);
+      if (name == "train") judge_columns(cfg, state, set, data, report);
+      if (name != "train" && data.has("compared"))
+        judge_overlap(cfg, state, set, name, data, report);
     }
     if (!brought.gains.empty()) judge_gains(state, brought.gains, least_skill(brought), report);
+    const double updates = updates_of(set);
+    if (!state.card.empty() && (state.told == 0 || updates >= 2 * state.told)) {
+      state.told = std::max(updates, kFirstTold);
+      report.scope().so_far(set.time, state.card.told());
+    }
   }
 
   // --------------------------------------------------------------------------- loss calls
+
+  static double updates_of(const StepSet& set) {
+    const std::int64_t last = set.mode == core::Mode::eval ? set.after_train : set.step;
+    return last < 0 ? 0 : static_cast<double>(last) + 1;
+  }
+
+  /// Until how many updates a solved task was solved at once. Of training only while each sample is new: there the loss is that of
+  /// samples that nobody has trained on.
+  static double early(const State& state, bool training) {
+    const double part = kEarly * state.planned;
+    const double pass = state.epochs > 0 ? state.planned / state.epochs : 0;
+    if (training) return std::min(part, pass);
+    return state.epochs >= kPasses ? std::max(part, pass) : part;
+  }
 
   static void judge_call(State& state, const std::string& call, const Fields& fields,
                          const StepSet& set, SetReport& report) {
@@ -169,15 +198,21 @@ struct Leak {
         kinds |= 1U << kTargetIsInput;
       }
     }
-    const double updates = set.after_train < 0 ? 0 : static_cast<double>(set.after_train) + 1;
-    if (set.mode == core::Mode::eval && fields.contains("trivial") && state.planned > 0 &&
-        updates <= kEarly * state.planned) {
+    const bool training = set.mode != core::Mode::eval;
+    const double updates = updates_of(set);
+    if (fields.contains("trivial") && updates <= early(state, training)) {
+      if (training && updates >= 2 * sums.window) {  // the newer half of what came
+        sums.samples = sums.loss = sums.trivial = 0;
+        sums.window = updates;
+      }
       sums.samples += field("samples");
       sums.loss += field("loss");
       sums.trivial += field("trivial");
       if (sums.samples >= kLeastRows && sums.trivial > 0) {
         judged = true;
         if (sums.loss < (1 - kSolved) * sums.trivial) kinds |= 1U << kTooFast;
+        state.card.put(set, std::string(kLedgerPrefix) + call, (kinds >> kTooFast & 1U) != 0,
+                       {{"skill", 1 - sums.loss / sums.trivial}, {"samples", sums.samples}});
       }
     }
     if (!fields.contains("input_places") && !fields.contains("trivial")) return;
@@ -188,42 +223,18 @@ struct Leak {
       return kind == kTargetIsInput
                  ? same_places(call, sums.places, sums.same, sums.by_chance, kCopied, subject)
                  : solved(call, 1 - sums.loss / sums.trivial, sums.samples, updates, state.planned,
-                          kSolved, subject);
+                          training, kSolved, subject);
     });
   }
 
   // --------------------------------------------------------------------------- columns
 
-  static std::vector<KnownColumn> columns_of(const Config& cfg, const LedgerSet& train) {
-    std::vector<KnownColumn> out;
-    const auto found = train.columns.find("column_fit");
-    if (found == train.columns.end()) return out;
-    for (const auto& [name, fit] : found->second) {
-      KnownColumn one{name, fit, train.of_column("shifted_fit", name),
-                      train.of_column("column_equal", name)};
-      const bool own = 1 - one.shifted > kShiftLeaves * (1 - fit);
-      if (one.equal >= kCopied) {
-        one.rank = 3;
-      } else if (own && fit > cfg.fit) {
-        one.rank = 2;
-      } else if (own && fit > cfg.strong_fit) {
-        one.rank = 1;
-      }
-      out.push_back(std::move(one));
-    }
-    std::sort(out.begin(), out.end(), [](const KnownColumn& a, const KnownColumn& b) {
-      if (a.rank != b.rank) return a.rank > b.rank;
-      return a.fit != b.fit ? a.fit > b.fit : a.name < b.name;
-    });
-    return out;
-  }
-
-  static void judge_columns(const Config& cfg, State& state, const LedgerSet& train,
-                            SetReport& report) {
+  static void judge_columns(const Config& cfg, State& state, const StepSet& set,
+                            const LedgerSet& train, SetReport& report) {
     state.classes = train.field("classes");
     if (!train.has("read")) return;
     const double rows = train.field("read");
-    const std::vector<KnownColumn> columns = columns_of(cfg, train);
+    const std::vector<KnownColumn> columns = known_columns(train, cfg.fit, cfg.strong_fit);
     const bool enough = rows >= kLeastRows && !columns.empty();
     const bool found = enough && columns[0].rank > 0;
     state.named = found;
@@ -232,14 +243,19 @@ struct Leak {
       if (one.rank == 0 && one.fit > cfg.strong_fit) state.ordered.push_back(one.name);
     }
     const std::string name = "ledger/data/train";
+    if (enough) {
+      state.card.put(
+          set, name, found,
+          {{"largest_fit", columns[0].fit}, {"shifted_fit", columns[0].shifted}, {"rows", rows}});
+    }
     report.evaluated({{"metric", name}}, name,
                      !enough ? kInsufficient
                      : found ? hit(kTargetInInput)
                              : kOk,
                      [&](const Subject&, unsigned) {
                        const int rank = columns[0].rank;
-                       return known_column(columns, rows, state.classes > 2,
-                                           rank == 3   ? kCopied
+                       return known_column(columns, rows, state.classes > 2, train.has("batches"),
+                                           rank == 3   ? KnownColumn::kCopied
                                            : rank == 2 ? cfg.fit
                                                        : cfg.strong_fit);
                      });
@@ -247,34 +263,43 @@ struct Leak {
 
   // --------------------------------------------------------------------------- rows
 
-  static void judge_overlap(const Config& cfg, const std::string& name, const LedgerSet& data,
-                            SetReport& report) {
-    const double rows = data.field("compared");
-    const double seen = data.field("seen");
-    const double train = data.field("train_compared");
-    // As often as training rows are found among each other, evaluation rows may be found there too.
-    const double natural = data.field("train_repeats") > 0
-                               ? share_at_most(data.field("train_repeats"), train, kHalfAlpha)
-                               : 0;
-    const double limit = cfg.overlap + natural;
-    const auto beyond = [&](double share) {
-      return at_least_by_chance(seen, rows, share) <= kHalfAlpha;
-    };
+  static void judge_overlap(const Config& cfg, State& state, const StepSet& set,
+                            const std::string& name, const LedgerSet& data, SetReport& report) {
+    const RowCounts counts{.compared = data.field("compared"),
+                           .seen = data.field("seen"),
+                           .train_compared = data.field("train_compared"),
+                           .train_repeats = data.field("train_repeats"),
+                           .same = data.field("same"),
+                           .again = data.has("early"),
+                           .train_distinct = data.field("train_distinct"),
+                           .early = data.field("early"),
+                           .early_seen = data.field("early_seen"),
+                           .repeats = data.field("repeats"),
+                           .look = data.field("look", 1)};
+    const SeenRows found = seen_rows(counts, cfg.overlap, kHalfAlpha);
     Verdict verdict = kOk;
-    if (data.field("same") > 0 || natural >= 1 - cfg.overlap) {
-      verdict =
-          kNotApplicable;  // the training set, judged under another name; or all rows are alike
-    } else if (rows < 1 || train < 1) {
-      verdict = kInsufficient;
-    } else if (beyond(limit)) {
-      verdict = hit(kOverlap);
-    }
+    if (found.answer == SeenRows::not_applicable) verdict = kNotApplicable;
+    if (found.answer == SeenRows::too_few) verdict = kInsufficient;
+    if (found.answer == SeenRows::seen) verdict = hit(kOverlap);
     const std::string unit = std::string(kLedgerData) + name;
-    const bool many = verdict.outcome == EvaluationOutcome::hit &&
-                      beyond(std::min(kManyRows + natural, kMostRows));
+    if (found.answer == SeenRows::fine || found.answer == SeenRows::seen) {
+      std::map<std::string, double> numbers{
+          {"rows", data.field("compared")}, {"seen", data.field("seen")}, {"limit", found.limit}};
+      if (data.has("early") && data.field("train_compared") <= data.field("train_distinct")) {
+        numbers.emplace("training_rows_that_came_again", 0);  // one pass so far, or augmented
+      }
+      if (data.field("training_rows") > 0) {
+        numbers.emplace("of_training_besides", data.field("training_rows"));
+      }
+      state.card.put(set, unit, found.answer == SeenRows::seen, std::move(numbers));
+    }
     report.evaluated({{"metric", unit}}, name, verdict, [&](const Subject&, unsigned) {
-      return rows_among_training(name, data, limit, many);
+      return rows_among_training(name, data, found.limit, found.many);
     });
+  }
+
+  static core::ValueMap summary(const States& states, const Scope&) {
+    return states.empty() ? core::ValueMap{} : states.begin()->second.card.told();
   }
 
   // --------------------------------------------------------------------------- gains
@@ -338,6 +363,7 @@ RuleDescriptor leak() {
           .needs = "scalars ledger/… of the hook or of a booster's callback",
           .presets = "",
           .severity = core::Severity::warning,
+          .version = "2",
           .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
           .read = &read_step_set_rule<Leak>};
 }

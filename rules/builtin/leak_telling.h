@@ -4,19 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "rules/builtin/leak_columns.h"
 #include "rules/builtin/ledger_sets.h"
 #include "rules/sentence.h"
 
 namespace tocsin::rules {
-
-/// A column that explains the labels alone.
-struct KnownColumn {
-  std::string name;
-  double fit = 0;
-  double shifted = 0;
-  double equal = 0;
-  int rank = 0;  // 3 copied, 2 a warning, 1 info, 0 nothing
-};
 
 inline Finding same_places(const std::string& call, double places, double same, double by_chance,
                            double limit, const Subject& subject) {
@@ -35,41 +27,48 @@ inline Finding same_places(const std::string& call, double places, double same, 
 }
 
 inline Finding solved(const std::string& call, double skill, double samples, double updates,
-                      double planned, double limit, const Subject& subject) {
+                      double planned, bool training, double limit, const Subject& subject) {
   Finding out = Finding::that("skill", skill);
   out.is(">", "limit", limit)
       .titled("the task", Verb::is, "solved at once")
       .says(
           sentence("After {} of {} planned updates {} is {} % better than a constant answer on {} "
-                   "evaluation samples ({}).",
-                   updates, planned, call, 100 * skill, samples, subject.place()))
+                   "{} ({}).",
+                   updates, planned, call, 100 * skill, samples,
+                   training ? "training samples, none of which it had seen" : "evaluation samples",
+                   subject.place()))
       .advises(
-          "Look for the target among the inputs and for training samples in the evaluation set. If "
-          "neither is there, the task is trivial.")
+          "Look for the target among the inputs (a column, a mask that hides nothing, a window "
+          "that "
+          "reaches too far) and for training samples in the evaluation set. If neither is there, "
+          "the task is trivial.")
       .with("samples", samples);
   out.severity = core::Severity::info;
   return out;
 }
 
+/// `inputs`: columns of a model's inputs, which have numbers and no names.
 inline Finding known_column(const std::vector<KnownColumn>& columns, double rows, bool several,
-                            double limit) {
+                            bool inputs, double limit) {
   const KnownColumn& one = columns[0];
   const bool copied = one.rank == 3;
+  const std::string_view kind = inputs ? "Input column" : "Column";
   const std::string next =
       columns.size() < 2 ? std::string("no other explains any")
                          : sentence("the next, {}, {} %", columns[1].name, 100 * columns[1].fit);
   Finding out = copied ? Finding::that("equal_share", one.equal) : Finding::that("fit", one.fit);
   out.is(copied ? ">=" : ">", "limit", limit);
   if (copied) {
-    out.titled(one.name, Verb::is, "the target itself")
-        .says(sentence("Column {} is the label, bit for bit, in {} % of what chance leaves of {} "
+    out.titled(inputs ? "input column " + one.name : one.name, Verb::is, "the target itself")
+        .says(sentence("{} {} is the label, bit for bit, in {} % of what chance leaves of {} "
                        "training rows.",
-                       one.name, 100 * one.equal, rows));
+                       kind, one.name, 100 * one.equal, rows));
   } else {
-    out.titled(one.name, Verb::does_not, "leave anything to learn")
-        .says(sentence("Column {} alone explains {} % of {} of {} training rows ({}; with the "
+    out.titled(inputs ? "input column " + one.name : one.name, Verb::does_not,
+               "leave anything to learn")
+        .says(sentence("{} {} alone explains {} % of {} of {} training rows ({}; with the "
                        "labels shifted by a row {} %).",
-                       one.name, 100 * one.fit,
+                       kind, one.name, 100 * one.fit,
                        several ? "the difference between the classes" : "the labels' variance",
                        rows, next, 100 * one.shifted));
   }
@@ -88,14 +87,20 @@ inline Finding rows_among_training(const std::string& name, const LedgerSet& dat
                                    bool many) {
   const double rows = data.field("compared");
   const double seen = data.field("seen");
+  const double train = data.field("train_distinct", data.field("train_compared"));
   Finding out = Finding::that("overlap", seen / rows);
   out.is(">", "limit", limit)
       .titled(name, Verb::has, "rows of the training set")
       .says(sentence("{} of {} rows of {} ({} %) are also among {} training rows, label and all.",
-                     seen, rows, name, 100 * seen / rows, data.field("train_compared")))
-      .advises("Remove duplicates before the data are split, or split by what the rows belong to.")
+                     seen, rows, name, 100 * seen / rows, train))
+      .advises(
+          data.has("early") && seen >= 0.99 * rows
+              ? "Take the evaluation set out of the training data. If this is meant as a score "
+                "of the training data, evaluate held-out data as well."
+              : "Remove duplicates before the data are split, or split by what the rows belong "
+                "to.")
       .with("rows", rows)
-      .with("train_rows", data.field("train_compared"))
+      .with("train_rows", train)
       .with("train_repeats", data.field("train_repeats"));
   out.severity = many ? core::Severity::error : core::Severity::warning;
   return out;

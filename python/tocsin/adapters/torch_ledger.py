@@ -16,6 +16,7 @@ from .torch_ledger_budget import Budget
 from .torch_ledger_calls import Arguments, Measured, measure
 from .torch_ledger_functions import tell, tell_no_more
 from .torch_ledger_given import Given
+from .torch_ledger_host import numpy_of
 from .torch_ledger_models import Models
 from .torch_ledger_same import add_same
 from .torch_ledger_stated import stated
@@ -47,9 +48,15 @@ class Ledger:
         self._looked_at, self._apart = looking(), torch._C.DisableTorchFunction
         self._strided = torch.strided
         self._plain = (torch.Tensor, torch.nn.Parameter)
+        self._no_grad = torch.no_grad
         self._grad, self._dispatched = torch.is_grad_enabled, getattr(torch._C, "_len_torch_dispatch_stack", _none)
         self._transformed = getattr(torch._C, "_are_functorch_transforms_active", _none)
         self.given = Given(sink, self._looked_at)
+        self._inputs: Any = None
+        if numpy_of(torch.zeros(1)) is not None:
+            from .torch_ledger_inputs import Inputs
+
+            self._inputs = Inputs(sink, self.given)
         self._models = Models(sink, self._asks, lambda: self._budget.calls, self._found, self._looked_at)
         sink.attach(self)
         sink.ledger = self
@@ -68,6 +75,9 @@ class Ledger:
 
     def detach(self) -> None:
         tell_no_more(self)
+        with self._sink.guard("ledger"):
+            if self._inputs is not None:
+                self._inputs.over()
         self._models.detach()
         self.given.detach()
         self._calls.clear()
@@ -81,6 +91,8 @@ class Ledger:
         out = self._budget.as_dict()
         out["calls"] += self._missed - self.skip
         out["evaluation"] = self._evaluation.as_dict()
+        if self._inputs is not None:
+            out["inputs"] = self._inputs.counts()
         for name, count in (("left_out", self._left_out), ("not_finite", self._not_finite)):
             if count:
                 out[name] = count
@@ -148,7 +160,16 @@ class Ledger:
             measured = measure(given, call.state, learns)
             add_same(measured, given, self._models.input())
             self._publish(call, measured, clock.position() if learns else None)
+            self._look_at_inputs(call, given, learns)
         budget.add(thread_time() - began)
+
+    def _look_at_inputs(self, call: "_Call", given: Any, learns: bool) -> None:
+        if self._inputs is not None:
+            with self._no_grad():
+                if learns:
+                    self._inputs.trained(call, given)
+                else:
+                    self._inputs.evaluated(call, given, self._budget.calls + self._missed - self.skip, self._evaluation.calls)
 
     def _begins(self, step: int) -> bool:
         """A call of a step of training that is measured; False: it is one of too many."""
@@ -175,6 +196,7 @@ class Ledger:
                 self._publish(call, measured, clock.position())
             else:
                 self._told(call, measured, clock.position(), False)
+            self._look_at_inputs(call, given, True)
         self._budget.add(thread_time() - began)
 
     def _due(self, step: int) -> bool:

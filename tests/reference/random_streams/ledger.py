@@ -13,7 +13,7 @@ def leak(chance):
     copies, by_chance, solved = chance.choice((0.5, 0.985, 0.995, 1.0)), chance.choice((0.1, 0.45, 0.6)), chance.choice((0.4, 0.7, 0.985, 0.999))
     planned, classes = chance.choice((0, 50, 400, 2000)), chance.choice((0, 2, 5))
     fit, seen, repeats = chance.choice((0.5, 0.975, 0.999)), chance.choice((0, 1, 5, 30, 200)), chance.choice((0, 0, 3, 100, 990))
-    heavy = chance.choice((0.3, 0.6, 0.97))
+    heavy, batches, epochs = chance.choice((0.3, 0.6, 0.97)), chance.random() < 0.5, chance.choice((0, 0.5, 1, 3, 40))
 
     def call(mode):
         places, samples = chance.randint(10, 200), chance.randint(20, 300)
@@ -33,16 +33,24 @@ def leak(chance):
             out[f"train/shifted_fit/{column}"] = chance.choice((0.0, 0.6, 0.95, 0.999))
             if chance.random() < 0.8:
                 out[f"train/column_equal/{column}"] = chance.choice((0.0, 0.5, 0.985, 0.995)) if chance.random() < 0.3 else 0
+        if batches:
+            out["train/batches"] = 40
         out.update({"validation/rows": 1000, "validation/seen": seen, "validation/train_compared": 1000,
                     "validation/train_repeats": repeats, "validation/same": float(chance.random() < 0.1)})
         if chance.random() < 0.9:
             out["validation/compared"] = chance.choice((0, 300, 1000)) if seen <= 30 else 1000
+        if batches and chance.random() < 0.8:
+            out.update({"validation/early": chance.choice((0, 200, 1000)), "validation/train_distinct": chance.choice((1000, 20000)),
+                        "validation/early_seen": chance.choice((0, 2, 12, 30, 150)), "validation/repeats": chance.choice((0, 0, 5, 100, 995)),
+                        "validation/look": chance.choice((1, 2, 5))})
         return {f"ledger/data/{name}": value for name, value in out.items()}
 
     def fill(worker, mode, step):
         values = {}
         if mode == "train" and step == 0 and planned:
             values["ledger/plan/updates"] = planned
+            if epochs:
+                values["ledger/plan/epochs"] = epochs
         if chance.random() < 0.8:
             values.update(call(mode))
         if mode != "eval" and chance.random() < (0.8 if step == 0 else 0.15):

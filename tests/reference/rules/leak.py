@@ -44,11 +44,15 @@ def upper_share(hits, trials, alpha):
     return low
 
 
-def best(p, fits, shifts, equals):
-    """(how bad, fit, name) of the column that is told of: 3 a copy, 2 above fit, 1 above strong_fit."""
+def best(p, fits, shifts, equals, shuffled=False, others=None):
+    """(how bad, fit, name) of the column that is told of: 3 a copy, 2 above fit, 1 above strong_fit. Of shuffled batches the next
+    best column has to leave ten times as much as well, unless this one leaves nothing."""
     ranks = []
     for name, fit in fits.items():
         rank, own = 0, 1 - shifts.get(name, 0) > 10 * (1 - fit)
+        if shuffled and fit <= 1 - 1e-6:
+            following = max([value for other, value in (others or fits).items() if other != name] + [0])
+            own = own and 1 - following > 10 * (1 - fit)
         if equals.get(name, 0) >= 0.99:
             rank = 3
         elif own and fit > p["fit"]:
@@ -63,17 +67,33 @@ def columns(p, data):
     fits = data.get("column_fit", {})
     if data["read"] < 200 or not fits:
         return INSUFFICIENT
-    return HIT if best(p, fits, data.get("shifted_fit", {}), data.get("column_equal", {}))[0] else OK
+    return HIT if best(p, fits, data.get("shifted_fit", {}), data.get("column_equal", {}), "batches" in data)[0] else OK
 
 
 def overlap(p, data):
     rows, train, repeats = data["compared"], data.get("train_compared", 0), data.get("train_repeats", 0)
-    natural = upper_share(repeats, train, HALF_ALPHA) if repeats > 0 else 0
-    if data.get("same", 0) > 0 or natural >= 1 - p["overlap"]:
+    if "early" not in data:
+        natural = upper_share(repeats, train, HALF_ALPHA) if repeats > 0 else 0
+        if data.get("same", 0) > 0 or natural >= 1 - p["overlap"]:
+            return NOT_APPLICABLE
+        if rows < 1 or train < 1:
+            return INSUFFICIENT
+        return HIT if binomial_tail(data.get("seen", 0), rows, p["overlap"] + natural) <= HALF_ALPHA else OK
+    # A network trains pass after pass, and is evaluated again and again: look k has 2^-k of alpha, each of two comparisons half of it.
+    # Each: (rows found, share of them that may be there, rows that are natural, of how many).
+    alpha = HALF_ALPHA * 2 ** -data.get("look", 1) / 2
+    part = data["early"] / max(data.get("train_distinct", 0), 1)
+    comparisons = [(data.get("seen", 0), p["overlap"], repeats, train), (data.get("early_seen", 0), p["overlap"] * part, data.get("repeats", 0), rows)]
+    answers = []
+    for found, allowed, natural_rows, among in comparisons:
+        natural = upper_share(natural_rows, among, alpha)
+        if natural < 1 - p["overlap"]:
+            answers.append(binomial_tail(found, rows, allowed + natural) <= alpha)
+    if data.get("same", 0) > 0 or not answers:
         return NOT_APPLICABLE
     if rows < 1 or train < 1:
         return INSUFFICIENT
-    return HIT if binomial_tail(data.get("seen", 0), rows, p["overlap"] + natural) <= HALF_ALPHA else OK
+    return HIT if any(answers) else OK
 
 
 class Gains:
@@ -97,9 +117,9 @@ class Gains:
 
 class Call:
     def __init__(self):
-        self.places, self.early = [], []
+        self.places, self.early, self.window = [], [], 1
 
-    def judge(self, fields, mode, updates, planned):
+    def judge(self, fields, mode, updates, planned, epochs):
         """(outcome, kinds), or None: nothing is said of it."""
         kinds, judged = [], False
         if "input_places" in fields and "labels" in fields:
@@ -108,7 +128,14 @@ class Call:
             judged = places > 200
             if judged and same >= 0.99 * places and chance < 0.5 * places:
                 kinds.append("target_is_input")
-        if mode == "eval" and "trivial" in fields and planned > 0 and updates <= 0.01 * planned:
+        one_pass = planned / epochs if epochs > 0 else 0
+        if mode == "eval":
+            until = max(0.01 * planned, one_pass) if epochs >= 3 else 0.01 * planned
+        else:  # each sample is new
+            until = min(0.01 * planned, one_pass)
+        if "trivial" in fields and updates <= until:
+            if mode != "eval" and updates >= 2 * self.window:
+                self.early, self.window = [], updates
             self.early.append([fields.get(name, 0) for name in ("samples", "loss", "trivial")])
             samples, loss, trivial = (sum(column) for column in zip(*self.early))
             if samples >= 200 and trivial > 0:
@@ -121,7 +148,7 @@ class Call:
 
 
 def evaluate(p, history):
-    out, calls, gains, planned, classes, named, ordered = [], {}, Gains(), 0, 0, False, ()
+    out, calls, gains, planned, epochs, classes, named, ordered = [], {}, Gains(), 0, 0, 0, False, ()
     for point in history.points():
         by_call, sets, gained = {}, {}, {}
         for name, by_rank in point.values.items():
@@ -134,6 +161,7 @@ def evaluate(p, history):
                 gained[name[len(GAIN):]] = sum(numbers)
             elif parts[:2] == ["ledger", "plan"]:
                 planned = numbers[-1] if parts[2:] == ["updates"] else planned
+                epochs = numbers[-1] if parts[2:] == ["epochs"] else epochs
             elif parts[:2] == ["ledger", "data"]:
                 data = sets.setdefault(parts[2], {})
                 if len(parts) == 4:
@@ -143,8 +171,8 @@ def evaluate(p, history):
             elif parts[0] == "ledger":
                 by_call.setdefault("/".join(parts[1:-1]), {})[parts[-1]] = sum(numbers)
         for call, fields in sorted(by_call.items()):
-            updates = point.train_step + 1 if point.mode == "eval" else 0
-            answer = calls.setdefault((point.mode, call), Call()).judge(fields, point.mode, updates, planned)
+            updates = max((point.train_step if point.mode == "eval" else point.step) + 1, 0)
+            answer = calls.setdefault((point.mode, call), Call()).judge(fields, point.mode, updates, planned, epochs)
             if answer:
                 out.append(Evaluation((("metric", f"ledger/{call}"), ("mode", point.mode)), answer[0], point.step, answer[1] or ("",), point.mode))
         for name, data in sorted(sets.items()):
@@ -155,7 +183,8 @@ def evaluate(p, history):
                     outcome = columns(p, data)
                     named = outcome == HIT
                     ordered = [column for column, fit in data.get("column_fit", {}).items() if fit > p["strong_fit"]
-                               and not best(p, {column: fit}, data.get("shifted_fit", {}), data.get("column_equal", {}))[0]]
+                               and not best(p, {column: fit}, data.get("shifted_fit", {}), data.get("column_equal", {}), "batches" in data,
+                                            data["column_fit"])[0]]
                     out.append(Evaluation(unit, outcome, point.step, ("target_in_input",), point.mode))
             elif "compared" in data:
                 out.append(Evaluation(unit, overlap(p, data), point.step, ("overlap",), point.mode))

@@ -1,9 +1,15 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <map>
 #include <random>
+#include <set>
+#include <vector>
 
 #include "rules/builtin/count_bounds.h"
+#include "rules/builtin/leak_rows.h"
 #include "tests/support/rule_harness.h"
 
 namespace tocsin::rules {
@@ -148,6 +154,158 @@ TEST(Leak, OverlapOfHonestSetsIsToldInFewerThanAlpha) {
     if (at_least_by_chance(held(random), rows, limit) <= 0.0005) ++alarms;
   }
   EXPECT_LE(alarms, 10 + 3 * std::sqrt(10));
+}
+
+// ------------------------------------------------------------------------------------ networks
+
+LedgerNumbers network(double fit, double next, double equal = 0) {
+  return {{"ledger/data/train/read", 512},
+          {"ledger/data/train/batches", 16},
+          {"ledger/data/train/column_fit/4", fit},
+          {"ledger/data/train/shifted_fit/4", 0.001},
+          {"ledger/data/train/column_fit/7", next},
+          {"ledger/data/train/shifted_fit/7", 0.001},
+          {"ledger/data/train/column_equal/4", equal}};
+}
+
+TEST(Leak, AnInputColumnOfANetworkIsNamedByItsNumber) {
+  const auto issues = LeakJob().tell(network(0.998, 0.612)).issues();
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_EQ(
+      issues[0].summary,
+      "Input column 4 alone explains 99.8 % of the labels' variance of 512 training rows (the "
+      "next, 7, 61.2 %; with the labels shifted by a row 0.1 %).");
+}
+
+TEST(Leak, InShuffledBatchesASeriesShowsInSeveralColumns) {
+  EXPECT_TRUE(LeakJob().tell(network(0.998, 0.99)).issues().empty());
+  EXPECT_EQ(LeakJob().tell(network(0.998, 0.97)).issues().size(), 1U);
+  EXPECT_EQ(LeakJob().tell(network(1, 1)).issues().size(), 1U) << "the target, twice";
+  EXPECT_EQ(LeakJob().tell(network(0.998, 0.99, 0.995)).issues().size(), 1U) << "a copy";
+}
+
+RowCounts evaluation(double seen, double early_seen, double repeats, double train_repeats,
+                     double look = 1) {
+  return {.compared = 1000,
+          .seen = seen,
+          .train_compared = 20000,
+          .train_repeats = train_repeats,
+          .again = true,
+          .train_distinct = 10000,
+          .early = 1000,
+          .early_seen = early_seen,
+          .repeats = repeats,
+          .look = look};
+}
+
+TEST(Leak, SamplesOfAnEvaluationThatWereTrainedOn) {
+  const auto answer = [](const RowCounts& data) { return seen_rows(data, 0.01, 0.0005).answer; };
+  EXPECT_EQ(answer(evaluation(10, 0, 0, 0)), SeenRows::fine);
+  EXPECT_EQ(answer(evaluation(100, 0, 0, 0)), SeenRows::seen) << "each training sample came once";
+  EXPECT_EQ(answer(evaluation(100, 9, 0, 20000)), SeenRows::fine) << "they came again";
+  EXPECT_EQ(answer(evaluation(400, 40, 0, 20000)), SeenRows::seen) << "too many of the first";
+  EXPECT_EQ(answer(evaluation(400, 40, 40, 20000)), SeenRows::fine)
+      << "as the evaluation repeats itself";
+  EXPECT_EQ(answer(evaluation(1000, 1000, 995, 20000)), SeenRows::not_applicable) << "all alike";
+  EXPECT_FALSE(seen_rows(evaluation(1000, 100, 0, 0), 0.01, 0.0005).many)
+      << "all of it: perhaps meant";
+  EXPECT_TRUE(seen_rows(evaluation(500, 50, 0, 0), 0.01, 0.0005).many);
+}
+
+TEST(Leak, LaterLooksAskForMore) {
+  int first = 0;
+  int fifth = 0;
+  while (seen_rows(evaluation(first, 0, 0, 0, 1), 0.01, 0.0005).answer != SeenRows::seen) ++first;
+  while (seen_rows(evaluation(fifth, 0, 0, 0, 5), 0.01, 0.0005).answer != SeenRows::seen) ++fifth;
+  EXPECT_GT(fifth, first);
+}
+
+// Null streams: samples of a population that repeats itself, trained on in passes of which each `thin`-th batch is looked at. Training and
+// evaluation are draws of it, so nothing may be found beyond `overlap`.
+TEST(Leak, SamplesThatRepeatThemselvesByNatureAreToldInFewerThanAlpha) {
+  std::mt19937_64 random(11);  // NOLINT: the same on every machine
+  int alarms = 0;
+  int found = 0;
+  constexpr int kRuns = 48;
+  for (const int thin : {1, 10, 100}) {
+    for (const std::uint64_t values : {500U, 5000U, 50000U}) {
+      for (int run = 0; run < kRuns; ++run) {
+        const bool leaks = run >= kRuns / 2;
+        std::vector<std::uint64_t> train(4000);
+        std::vector<std::uint64_t> held(800);
+        for (auto& one : train) one = random() % values;
+        for (auto& one : held) one = random() % values;
+        if (leaks) std::copy_n(train.begin(), held.size(), held.begin());
+        std::map<std::uint64_t, int> counts;
+        std::vector<std::uint64_t> order;
+        bool told = false;
+        for (int pass = 0; pass < 4; ++pass) {
+          std::shuffle(train.begin(), train.end(), random);
+          for (std::size_t at = 0; at < train.size(); ++at) {
+            if (at / 20 % static_cast<std::size_t>(thin) != 0) continue;
+            if (counts[train[at]]++ == 0) order.push_back(train[at]);
+          }
+          if (pass != 0 && pass != 1 && pass != 3) continue;
+          const std::set<std::uint64_t> kinds(held.begin(), held.end());
+          const std::size_t early = std::min(kinds.size(), order.size());
+          const std::set<std::uint64_t> first(order.begin(),
+                                              order.begin() + static_cast<std::ptrdiff_t>(early));
+          std::map<std::uint64_t, int> again;
+          for (const auto one : held) ++again[one];
+          RowCounts f;
+          f.again = true;
+          f.look = pass == 0 ? 1 : pass == 1 ? 2 : 3;
+          f.compared = static_cast<double>(held.size());
+          f.early = static_cast<double>(early);
+          f.train_distinct = static_cast<double>(order.size());
+          for (const auto& [value, times] : counts) {
+            f.train_compared += times;
+            if (times > 1) f.train_repeats += times;
+          }
+          for (const auto one : held) {
+            f.seen += counts.contains(one) ? 1 : 0;
+            f.early_seen += first.contains(one) ? 1 : 0;
+            f.repeats += again[one] > 1 ? 1 : 0;
+          }
+          told = told || seen_rows(f, 0.01, 0.0005).answer == SeenRows::seen;
+        }
+        (leaks ? found : alarms) += told ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_LE(alarms, 1) << "of " << kRuns * 9 / 2;
+  EXPECT_GE(found, kRuns / 2) << "where values are many and each batch is looked at";
+}
+
+TEST(Leak, TrainingThatIsSolvedBeforeASampleCameTwice) {
+  const auto job = [](double epochs, double loss) {
+    LeakJob out;
+    out.tell({{"ledger/plan/updates", 1000}, {"ledger/plan/epochs", epochs}});
+    for (int i = 0; i < 9; ++i) {
+      out.tell({{"ledger/cross_entropy/samples", 100},
+                {"ledger/cross_entropy/loss", loss},
+                {"ledger/cross_entropy/trivial", 230}});
+    }
+    return out.issues();
+  };
+  ASSERT_EQ(job(1, 1).size(), 1U);
+  EXPECT_EQ(job(1, 1)[0].severity, Severity::info);
+  EXPECT_TRUE(job(1, 3).empty());
+  EXPECT_TRUE(job(1000, 1).empty()) << "one update is a pass: it is memorised";
+}
+
+TEST(Leak, TheRunCardHasWhatWasCompared) {
+  LeakJob job;
+  job.tell(network(0.5, 0.1))
+      .tell({{"ledger/data/evaluation/compared", 400},
+             {"ledger/data/evaluation/seen", 3},
+             {"ledger/data/evaluation/train_compared", 3000},
+             {"ledger/data/evaluation/train_distinct", 3000},
+             {"ledger/data/evaluation/early", 400}});
+  job.issues();
+  const std::string card = summed_up(job.rule);
+  EXPECT_NE(card.find("largest_fit"), std::string::npos) << card;
+  EXPECT_NE(card.find("training_rows_that_came_again"), std::string::npos) << card;
 }
 
 }  // namespace
