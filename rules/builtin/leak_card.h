@@ -1,4 +1,4 @@
-// What the rule leak knows so far, for the run card (docs/run-card.md).
+// What the rule leak knows so far, for the run card.
 #pragma once
 
 #include <map>
