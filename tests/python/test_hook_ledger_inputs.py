@@ -186,6 +186,32 @@ def test_healthy_columns_are_silent(out, tmp_path, job):
     assert issues(out, tmp_path) == {}
 
 
+@pytest.mark.parametrize("first", ("targets", "inputs"))
+@pytest.mark.parametrize("scale", (1, 2))
+def test_targets_that_a_model_is_given_to_compute_its_loss_are_no_inputs(out, tmp_path, first, scale):
+    class Own(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = mlp(8, 1)
+
+        def forward(self, batch):
+            return F.mse_loss(self.net(batch["inputs"]), scale * batch["targets"].clone())
+
+    x, t, _ = table()
+    model = Own()
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+    hook = tocsin.watch(model, optimizer, out=out)
+    for begin in range(0, 1500, 25):
+        batch = {"inputs": x[begin:begin + 25], "targets": t[begin:begin + 25, None]}
+        batch = batch if first == "inputs" else dict(reversed(batch.items()))
+        optimizer.zero_grad()
+        model(batch).backward()
+        optimizer.step()
+    assert hook.stats()["hook_errors_total"] == {}
+    hook.close()
+    assert max(told(out, "train")["column_equal/0"]) == 0 and issues(out, tmp_path) == {}
+
+
 def test_no_element_travels(out):
     x, t, _ = table()
     x, t = x + 1000, t + 5000

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .._fingerprints import LEAST, Kept, Pass, mixed
 from .torch_ledger_columns import columns_of
-from .torch_ledger_fingerprints import Salt, fingerprints
+from .torch_ledger_fingerprints import MOST_TENSORS, Salt, fingerprints
 from .torch_staging import Arrival
 
 
@@ -36,12 +36,12 @@ class Inputs:
         if not found or (self._call is not None and call is not self._call):
             return
         if self._call is None:
-            self._call, self._tensors = call, len(found)
-            self._columns = columns_of(given, found[0])
+            self._call, self._tensors = call, len(found[:MOST_TENSORS])
+            self._columns = columns_of(given, _widest(found))
         columns = self._columns
         if columns is not None and not columns.done:
-            self._add(columns, given, found[0])
-        self._hash(given, found, self._train.add)
+            self._add(columns, given, _widest(found))
+        self._hash(given, found[:MOST_TENSORS], self._train.add)
 
     def evaluated(self, call: Any, given: Any, trained: int, calls: int) -> None:
         """A call of an evaluation was measured, after so many calls of training and as the ``calls``-th of evaluations."""
@@ -59,8 +59,8 @@ class Inputs:
             return
         here.missed = calls - self._began[1] - here.calls - 1
         found = self._rows(given)
-        if found and len(found) == self._tensors:
-            self._hash(given, found, here.add)
+        if found and len(found[:MOST_TENSORS]) == self._tensors:
+            self._hash(given, found[:MOST_TENSORS], here.add)
 
     def over(self) -> None:
         """An evaluation has ended."""
@@ -79,16 +79,17 @@ class Inputs:
     # ---- what belongs together
 
     def _rows(self, given: Any) -> List[Any]:
-        """The inputs of a call that have a row for each of its samples; at most two."""
+        """The inputs of a call that have a row for each of its samples. A model that computes its own loss is given the targets, too: they
+        are none, if it is given anything else."""
         target = given.target
         if target.dim() == 0 or target.numel() == 0:
             return []
-        tensors = [one for one in self._given.tensors() if one.dim() > 0 and one.shape[0] > 0 and one.device == target.device][:2]
+        tensors = [one for one in self._given.tensors() if one.dim() > 0 and one.shape[0] > 0 and one.device == target.device]
         found = [one for one in tensors if one.shape[0] == target.shape[0]]
         if not found:  # a text's places, laid out in a row
             found = [one for one in tensors if one.dim() == 2 and one.numel() == target.numel()]
         self._gone += not found
-        return found
+        return [one for one in found if not _is_target(one, target)] or found
 
     def _add(self, columns: Any, given: Any, inputs: Any) -> None:
         flat, target = _matrix(inputs), _matrix(given.target)
@@ -141,6 +142,19 @@ class Inputs:
             read(numbers)
         else:
             queue.put(read, numbers, after=event)
+
+
+def _is_target(tensor: Any, target: Any) -> bool:
+    if tensor.numel() != target.numel():
+        return False
+    if tensor.data_ptr() == target.data_ptr() or tensor.is_cuda:
+        return tensor.data_ptr() == target.data_ptr() or tensor.dim() == 1
+    return bool((tensor.detach().reshape(-1) == target.detach().reshape(-1)).all())
+
+
+def _widest(tensors: List[Any]) -> Any:
+    """Of floating ones, or the first: beside a table, others are weights, times and the like."""
+    return max(tensors, key=lambda one: (one.is_floating_point(), one.numel() if one.is_floating_point() else 0))
 
 
 def _matrix(tensor: Any) -> Any:
