@@ -8,7 +8,11 @@
 //         one_answer  hardly any answer differs from its step's most frequent one though labels do, and the scores are in no order:
 //                     fewer than `share` (0.55) of pairs fit their own targets better, at `alpha`. Of scores that had no order
 //                     before, only where the loss is a constant's and cannot get below it (as in chance_level)
-//         In evaluation both must last for as long as all updates before them.
+//         embedding   all rows point into one direction: mean cosine of two above 0.98 and of each with the mean direction above
+//                     0.9, in each measured step of the newer half of the updates, where it was below 0.9 at first and a straight
+//                     line stays above. Or they lie on a line (participation ratio below 1.5, at first 4 or more) though each sample
+//                     is a class of its own. Looked at when 32, 64, 128 … updates have come
+//         In evaluation the first two must last for as long as all updates before them.
 // Quiet   for a majority answer whose scores are in order; for heads that start at zero; while the rate was larger than
 //         ever within the window; of steps in which a call has one target for all beside other calls (adversarial
 //         pairs); without two different targets in a batch.
@@ -21,19 +25,20 @@
 #include <string>
 #include <utility>
 
+#include "rules/builtin/embedding_telling.h"
 #include "rules/evaluate/step_set.h"
 
 namespace tocsin::rules {
 namespace {
 
-constexpr std::string_view kCollapseKinds[] = {"constant", "one_answer"};
+constexpr std::string_view kCollapseKinds[] = {"constant", "one_answer", "embedding"};
 
 struct Collapse {
   static constexpr std::span<const std::string_view> kKinds = kCollapseKinds;
   static constexpr bool kPerWorker = false;
   static constexpr bool kJoinsModes = true;
   static constexpr std::span<const Sent> kSent{};
-  enum Kind : unsigned { kConstant, kOneAnswer };
+  enum Kind : unsigned { kConstant, kOneAnswer, kEmbedding };
   static constexpr std::size_t kMostCalls = 64;  // of a run and mode
   static constexpr double kFirstTold = 64;       // updates; from then on whenever they have doubled
 
@@ -42,15 +47,17 @@ struct Collapse {
     double spread = 1e-6;
   };
   using Courses = std::map<std::string, CollapseCourse>;
+  using Embeddings = std::map<std::string, EmbeddingCourse>;
   struct State {
     PairingBounds bounds;  // for what is told at the end
     PairingRun run;
     Courses train;
     Courses eval;
+    Embeddings embeddings;
     double told = 0;  // updates when the newest sum was told
     template <typename A>
     friend void io(A& a, State& s) {
-      io_all(a, s.bounds, s.run, s.train, s.eval, s.told);
+      io_all(a, s.bounds, s.run, s.train, s.eval, s.embeddings, s.told);
     }
   };
   using States = std::map<std::pair<std::uint32_t, std::uint8_t>, State>;
@@ -108,7 +115,24 @@ struct Collapse {
                                      : one_answer_finding(subject, course.answers, run, cfg.bounds);
           });
     }
-    if (train) tell_so_far(state, set, report.scope());
+    if (train) {
+      judge_embeddings(state, step, set, report);
+      tell_so_far(state, set, report.scope());
+    }
+  }
+
+  static void judge_embeddings(State& state, const LedgerStep& step, const StepSet& set,
+                               SetReport& report) {
+    for (const auto& [name, sums] : EmbeddingStep::of(set, report.scope())) {
+      if (!state.embeddings.contains(name) && state.embeddings.size() >= kMostCalls) continue;
+      EmbeddingCourse& course = state.embeddings[name];
+      course.train(sums, state.run, loss_of(step), is_instances(step));
+      Verdict verdict = course.looks > 0 ? kOk : kInsufficient;
+      if (course.standing != 0) verdict = hit(kEmbedding);
+      report.evaluated({{"metric", name}}, name, verdict, [&](const Subject& subject, unsigned) {
+        return embedding_finding(subject, course, state.run);
+      });
+    }
   }
 
   static void add(const Config& cfg, CollapseCourse& course, const LedgerCall& call,
@@ -141,12 +165,18 @@ struct Collapse {
           calls.emplace_back(name + " " + mode, collapse_numbers(course, state.run, state.bounds));
         }
       }
+      for (const auto& [name, course] : state.embeddings) {
+        if (embedding_answer(course) != answer) continue;
+        calls.emplace_back(name + " train", embedding_numbers(course, state.run));
+      }
       if (!calls.empty()) out.emplace_back(answer, std::move(calls));
     }
     return out;
   }
   static void tell_so_far(State& state, const StepSet& set, Scope& scope) {
-    if (state.train.empty() || state.run.updates < std::max(kFirstTold, 2 * state.told)) return;
+    if ((state.train.empty() && state.embeddings.empty()) ||
+        state.run.updates < std::max(kFirstTold, 2 * state.told))
+      return;
     state.told = state.run.updates;
     scope.so_far(set.time, told(state));
   }

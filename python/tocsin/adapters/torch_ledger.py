@@ -13,7 +13,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..sink import Sink
 from .torch_ledger_budget import Budget
-from .torch_ledger_calls import Arguments, Measured, measure
+from .torch_ledger_calls import Arguments, Measured, measure, measure_embedding
+from .torch_ledger_embeddings import Embeddings, embedding_of
 from .torch_ledger_functions import tell, tell_no_more
 from .torch_ledger_given import Given
 from .torch_ledger_host import numpy_of
@@ -36,6 +37,7 @@ class Ledger:
         self.skip = 0  # calls of training that come before the next one which may be measured
         self._sink = sink
         self._budget, self._evaluation = Budget(), Budget()
+        self._embeddings = Embeddings()
         self._calls: Dict[Tuple[str, Any], Optional["_Call"]] = {}
         self._counts: Dict[str, int] = {}  # by function
         self._left_out = 0  # calls of the ninth kind and on
@@ -93,6 +95,8 @@ class Ledger:
         out["evaluation"] = self._evaluation.as_dict()
         if self._inputs is not None:
             out["inputs"] = self._inputs.counts()
+        if self._embeddings.measured:
+            out["embeddings"] = {"measured": self._embeddings.measured, "seconds": self._embeddings.seconds}
         for name, count in (("left_out", self._left_out), ("not_finite", self._not_finite)):
             if count:
                 out[name] = count
@@ -108,6 +112,23 @@ class Ledger:
         try:
             with self._apart():  # from modes of torch functions
                 self._look(Arguments(name, args, kwargs), began)
+        except Exception as error:  # noqa: BLE001
+            self._sink.failed("ledger", error)
+        finally:
+            self._busy = False
+
+    def embedded(self, name: str, args: Any, kwargs: Any) -> None:
+        """A function was given embeddings, perhaps, and has returned. It begins no step and is none of the calls of losses."""
+        if self._busy or not self._sink.active or self._sink.clock.mode != "train" or threading.get_ident() != self._thread:
+            return
+        self._busy, began = True, thread_time()
+        try:
+            with self._apart():
+                given = embedding_of(name, args, kwargs)
+                call = self._embeddings.call(name, self._sink.clock.position()[1]) if given is not None and self._measurable(given) else None
+                if given is not None and call is not None:
+                    self._publish(call, measure_embedding(given), self._sink.clock.position())
+                    self._embeddings.took(began)
         except Exception as error:  # noqa: BLE001
             self._sink.failed("ledger", error)
         finally:
@@ -229,7 +250,7 @@ class Ledger:
 
     # ---- published
 
-    def _publish(self, call: "_Call", measured: Measured, step: Any) -> None:
+    def _publish(self, call: Any, measured: Measured, step: Any) -> None:
         """``step``: of training; None: an evaluation."""
         queue, numbers, event = self._sink.queue, measured.numbers, None
         if getattr(numbers, "is_cuda", False):
@@ -244,7 +265,7 @@ class Ledger:
         else:
             queue.put(self._told, call, measured, step, False, after=event)
 
-    def _told(self, call: "_Call", measured: Measured, step: Any, quiet: bool) -> None:
+    def _told(self, call: Any, measured: Measured, step: Any, quiet: bool) -> None:
         values = dict(measured.known)
         if measured.numbers is not None:
             values.update(zip(measured.fields, measured.numbers.tolist()))

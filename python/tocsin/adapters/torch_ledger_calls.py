@@ -8,6 +8,7 @@ import sys
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
 from .torch_ledger_classes import measure_classes
+from .torch_ledger_embeddings import Embedding, sums_of_embedding
 from .torch_ledger_functions import original
 from .torch_ledger_units import FAMILIES, measure_units
 
@@ -91,9 +92,20 @@ def measure(given: Any, state: Dict[str, Any], learns: bool) -> Measured:
         if given.output.dim() > 0 and given.output.shape[0] == 1 and given.target.dim() > 0 \
                 and (given.output.dim() == 2 or given.name in FAMILIES):
             found.update(_pair_with_held(torch, given, state, "held" if learns else "held in evaluation"))
-        known = {name: float(one) for name, one in found.items() if not hasattr(one, "dim")}
-        numbers = {name: one for name, one in found.items() if name not in known}
-        return Measured(known, tuple(numbers), torch.stack([one.double() for one in numbers.values()]) if numbers else None)
+        return _measured(torch, found)
+
+
+def measure_embedding(given: Embedding) -> Measured:
+    """The same of rows that a script has embedded."""
+    torch = sys.modules["torch"]
+    with torch.no_grad(), _without_autocast(torch, given.output.device.type):
+        return _measured(torch, sums_of_embedding(torch, given))
+
+
+def _measured(torch: Any, found: Dict[str, Any]) -> Measured:
+    known = {name: float(one) for name, one in found.items() if not hasattr(one, "dim")}
+    numbers = {name: one for name, one in found.items() if name not in known}
+    return Measured(known, tuple(numbers), torch.stack([one.double() for one in numbers.values()]) if numbers else None)
 
 
 def _pair_with_held(torch: Any, given: Any, state: Dict[str, Any], key: str) -> Dict[str, Any]:

@@ -13,6 +13,8 @@ import sys
 import types
 from typing import Any, Callable, Dict, List, Tuple
 
+from .torch_ledger_embeddings import NAMES as EMBEDDINGS
+
 NAMES = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss",
          "smooth_l1_loss", "huber_loss", "gaussian_nll_loss", "poisson_nll_loss", "kl_div")
 
@@ -21,8 +23,9 @@ _replaced: Dict[str, Tuple[Callable[..., Any], Callable[..., Any]]] = {}  # name
 
 
 def tell(ledger: Any) -> None:
-    """From now on ``ledger.called(name, function, args, kwargs)`` follows each call, as long as ``ledger.skip`` is 0;
-    where it is not and gradients are recorded, it is lowered by one."""
+    """From now on ``ledger.called(name, args, kwargs)`` follows each call, as long as ``ledger.skip`` is 0;
+    where it is not and gradients are recorded, it is lowered by one. Calls that are given embeddings are followed by
+    ``ledger.embedded(name, args, kwargs)``."""
     if not _open:
         _replace()
     _open.append(ledger)
@@ -48,7 +51,7 @@ def original(name: str) -> Callable[..., Any]:
 
 def _replace() -> None:
     torch = sys.modules["torch"]
-    for name in NAMES:
+    for name in NAMES + EMBEDDINGS:
         function = getattr(torch.nn.functional, name, None)
         if isinstance(function, types.FunctionType):
             instead = _instead_of(torch, name, function)
@@ -60,6 +63,7 @@ def _instead_of(torch: Any, name: str, function: Any) -> Callable[..., Any]:
     compiling = _compiling(torch)
     overrides = torch.overrides.has_torch_function
     grad, plain = torch.is_grad_enabled, (torch.Tensor, torch.nn.Parameter)
+    embedding = name in EMBEDDINGS
 
     @functools.wraps(function)
     def instead(*args: Any, **kwargs: Any) -> Any:
@@ -72,7 +76,10 @@ def _instead_of(torch: Any, name: str, function: Any) -> Callable[..., Any]:
         else:
             result = function(*args, **kwargs)
         for ledger in _open:
-            if ledger.skip and grad():
+            if embedding:
+                if grad():
+                    ledger.embedded(name, args, kwargs)
+            elif ledger.skip and grad():
                 ledger.skip -= 1
             else:
                 ledger.called(name, args, kwargs)

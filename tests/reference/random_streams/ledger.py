@@ -110,6 +110,10 @@ def collapse(chance):
     growth, strays, planned = chance.choice((0, 0, 1e-9, 1e-5)), chance.choice((0, 0, 0, 0.01)), chance.choice((0, 0, 60, 1000))
     noise, rates, adversarial, gaps = chance.choice((0, 0, 0.005)), chance.choice((0, 0, 1)), chance.choice((0, 0, 0, 0.1)), chance.choice((0, 0.05))
 
+    length = chance.choice((chance.randint(3, 60), chance.randint(90, 200)))
+    if chance.random() < 0.2:  # what takes many pairs
+        fate, turn, start, later, pairs, noise, classes, adversarial, length = "one", chance.choice((0, 40)), start, 0.5, 400, 0, True, 0, chance.randint(100, 200)
+
     def fill(worker, mode, step):
         values = []
         if mode == "train" and rates:
@@ -133,8 +137,26 @@ def collapse(chance):
             own.pop(chance.choice(sorted(own)))
         worker.scalars(*values, *((f"ledger/l/{field}", float(value), "ledger") for field, value in own.items()))
 
+    def embed(worker, mode, step):
+        """A contrastive job."""
+        rows, now = chance.choice((8, 100)), late_cosine if step >= turn else 0.4
+        own = {"rows": rows, "alike": rows * (now - chance.choice((0, 0.001))), "farthest": rows * (0.95 if chance.random() > strays / 10 else 0.2),
+               "directions": rows * (late_directions if step >= turn else 9.0)}
+        if chance.random() < gaps:
+            own.pop(chance.choice(sorted(own)))
+        values = [(f"ledger/embedding/z/{field}", value, "ledger") for field, value in own.items()]
+        if chance.random() < loss_share:
+            values += [(f"ledger/l/{field}", value, "ledger") for field, value in (("samples", 16), ("labels", labels), ("calls", 1), ("loss", 16 / (step + 1)))]
+        if planned and step == 0:
+            values.append(("ledger/plan/updates", planned, "ledger"))
+        worker.scalars(*((name, float(value), role) for name, value, role in values))
+
+    late_cosine, late_directions, labels, loss_share = chance.choice((0.99, 0.99, 0.97, 0.1)), chance.choice((1.2, 6.0)), chance.choice((1, 1, 8)), chance.choice((0, 0.9, 1, 1))
+    if chance.random() < 0.3:
+        return [{"use": "collapse", "preset": "tocsin", "with": parameters}], common.play(chance, common.train_only(chance, chance.randint(20, 150)), embed)
+
     # Which pass an evaluation of several workers belongs to, of which some lost their last training steps, is left open.
     evaluates = chance.random() < 0.4
-    schedule = (common.train_and_eval if evaluates else common.train_only)(chance, chance.choice((chance.randint(3, 60), chance.randint(90, 200))))
+    schedule = (common.train_and_eval if evaluates else common.train_only)(chance, length)
     return [{"use": "collapse", "preset": "tocsin", "with": parameters}], common.play(
         chance, schedule, fill, worlds=(1,) if evaluates else (1, 1, 2, 3))

@@ -255,8 +255,78 @@ class Call:
         return (OK if vary else INSUFFICIENT), ()
 
 
+FIELDS = ("rows", "alike", "farthest", "directions")
+
+
+def embeddings_of(rows):
+    """{name: (rows, mean cosine, least cosine with the mean direction, participation ratio)}; None: a field is missing of a worker."""
+    sums, counts = {}, {}
+    for row in rows:
+        value = row.columns["sum"]
+        name, _, field = row.name[7:].rpartition("/")
+        if row.name.startswith("ledger/embedding/") and name.startswith("embedding/") and field in FIELDS and math.isfinite(value):
+            fields = sums.setdefault(name, dict.fromkeys(FIELDS, 0.0))
+            fields[field] += value
+            counts[name, field] = counts.get((name, field), 0) + 1
+    out = {}
+    for name, fields in sums.items():
+        whole = fields["rows"] > 0 and len({counts.get((name, field), 0) for field in FIELDS}) == 1
+        out[name] = [fields[field] / fields["rows"] for field in FIELDS[1:]] if whole else None
+    return out
+
+
+class Rows:
+    """One embedding."""
+
+    def __init__(self):
+        self.standing = self.first = None
+        self.looks, self.look_at, self.window = 0, 32, []
+
+    def add(self, numbers, run, alone):
+        if numbers is None:
+            return
+        if run["updates"] >= self.look_at:
+            self.look(run)
+            while self.look_at <= run["updates"]:
+                self.look_at *= 2
+            self.window = []
+        alike, farthest, directions = numbers
+        self.first = self.first or numbers
+        self.window.append((run["updates"], alike, farthest, directions, alone))
+        if (self.standing == "direction" and alike < 0.9) or (self.standing == "line" and directions > 4):
+            self.standing = None
+
+    def look(self, run):
+        n = len(self.window)
+        if n < 6:
+            return
+        self.looks += 1
+        at, alike, farthest, directions, alone = zip(*self.window)
+        middle, mean = sum(at) / n, sum(alike) / n
+        spread = sum((x - middle) ** 2 for x in at)
+        slope = sum((x - middle) * (y - mean) for x, y in zip(at, alike)) / spread if spread > 0 else 0
+        then = mean + min(slope, 0) * (end_of(run, run["updates"]) - middle)
+        warm = at[0] >= run["rate_at"]
+        self.standing = None
+        if warm and self.first[0] < 0.9 and min(alike) > 0.98 and min(farthest) > 0.9 and then > 0.98:
+            self.standing = "direction"
+        elif warm and self.first[2] >= 4 and max(directions) < 1.5 and all(alone):
+            self.standing = "line"
+
+    def answer(self):
+        if self.standing:
+            return HIT, ("embedding",)
+        return (OK if self.looks else INSUFFICIENT), ()
+
+
+def each_sample_is_a_class(calls):
+    return any("labels" in call and 0 < call.get("calls", 0) and call["labels"] <= call["calls"] and call.get("samples", 0) >= 8 * call["calls"]
+               for call in calls.values())
+
+
 def evaluate(p, history):
     out, all_calls = [], {"train": {}, "eval": {}}
+    embeddings = {}
     run = {"updates": 0, "planned": 0, "rate": 0, "rate_at": 0}
     for point in history.points():
         rows = [row for by_rank in point.values.values() for _, row in by_rank
@@ -288,4 +358,9 @@ def evaluate(p, history):
                 course.answers.add(p, call, point.train_step + 1, run["planned"])
             outcome, kinds = course.answer(p)
             out.append(Evaluation(unit, outcome, point.step, kinds))
+        for name, numbers in sorted(embeddings_of(rows).items() if train else ()):
+            one = embeddings.setdefault(name, Rows())
+            one.add(numbers, run, each_sample_is_a_class(calls))
+            outcome, kinds = one.answer()
+            out.append(Evaluation((("metric", name), ("mode", "train")), outcome, point.step, kinds))
     return out

@@ -210,6 +210,44 @@ TEST(Collapse, EvaluationThatGivesOneAnswerInTwoPasses) {
   EXPECT_EQ(job.kinds().substr(0, 11), "one_answer@") << job.kinds();
 }
 
+/// What the ledger says of 64 rows.
+void embed(OutputJob& job, double cosine, double farthest, double directions, double loss = 1,
+           double most_labels = 1) {
+  job.send({{"rows", 64},
+            {"alike", 64 * cosine},
+            {"farthest", 64 * farthest},
+            {"directions", 64 * directions}},
+           "embedding/z");
+  job.send({{"samples", 64}, {"calls", 1}, {"loss", 64 * loss}, {"labels", most_labels}});
+  job.end();
+}
+
+TEST(Collapse, EmbeddingsThatPointIntoOneDirectionWhileTheLossFalls) {
+  OutputJob job;
+  for (int i = 0; i < 80; ++i) {
+    const bool late = i > 15;
+    embed(job, late ? 0.999 : 0.1, late ? 0.99 : -0.2, late ? 1.02 : 21, 2.0 / (i + 1), 8);
+  }
+  ASSERT_EQ(job.kinds(), "embedding@63");
+  EXPECT_EQ(job.rule.firing()[0].summary,
+            "After 64 updates the rows of embedding/z point into one direction: the mean cosine of "
+            "two is "
+            "0.999, at first it was 0.1, while the loss fell from 2 to 0.03125.");
+  embed(job, 0.5, 0.1, 9);
+  embed(job, 0.5, 0.1, 9);
+  embed(job, 0.5, 0.1, 9);
+  EXPECT_EQ(job.rule.resolved().size(), 1U);
+}
+
+TEST(Collapse, EmbeddingsOnALineWhereEachSampleIsAClass) {
+  OutputJob job;
+  for (int i = 0; i < 80; ++i) embed(job, 0.1, -0.9, i > 15 ? 1.05 : 12);
+  ASSERT_EQ(job.kinds(), "embedding@63");
+  EXPECT_NE(job.rule.firing()[0].summary.find("lie on a line: their participation ratio is 1.05, "
+                                              "at first it was 12"),
+            std::string::npos);
+}
+
 // ------------------------------------------------------- healthy runs that look ill at first
 
 TEST(CollapseTwins, AHeadThatStartsAtZeroAndAScalerThatSkipsItsFirstUpdates) {
@@ -316,6 +354,35 @@ TEST(CollapseTwins, TargetsFarFromZeroMakeSmallExchangesOfSomePairs) {
     return b;
   });
   EXPECT_EQ(job.kinds(), "");
+}
+
+TEST(CollapseTwins, TwoClustersAreWhatTwoClassesAskFor) {
+  OutputJob job(22);
+  for (int i = 0; i < 140; ++i) embed(job, 0.4, 0.3, i > 15 ? 1.02 : 12, 1, 34);
+  EXPECT_EQ(job.kinds(), "");
+  EXPECT_EQ(job.status(), "NoIssuesFound");
+}
+
+TEST(CollapseTwins, ARareClassAmongEmbeddingsThatAreAlike) {
+  OutputJob job(23);
+  for (int i = 0; i < 140; ++i) {
+    embed(job, i > 15 ? 0.985 : 0.3, i % 5 == 0 ? 0.97 : -0.8, 2, 1, 63);
+  }
+  EXPECT_EQ(job.kinds(), "");
+}
+
+TEST(CollapseTwins, EmbeddingsThatAreAlikeWithoutTraining) {
+  OutputJob job(24);
+  for (int i = 0; i < 140; ++i) embed(job, 0.99 - 0.0001 * i, 0.97, 6);
+  EXPECT_EQ(job.kinds(), "") << "a deep net at its start";
+}
+
+TEST(CollapseTwins, EmbeddingsThatCrowdAtFirstAndSpread) {
+  OutputJob job(25);
+  for (int i = 0; i < 140; ++i) {
+    embed(job, i < 3 ? 0.5 : 0.995 - 0.0004 * std::max(0, i - 30), 0.95, 4);
+  }
+  EXPECT_EQ(job.kinds(), "") << "a line leads out of it";
 }
 
 TEST(CollapseTwins, SanityPassesBeforeTrainingDoNotCount) {
