@@ -15,6 +15,7 @@ MOST_COLUMNS = 512
 MOST_PRODUCTS = 1 << 12  # columns × quantities
 OF_BATCH, MOST_ROWS = 128, 2048
 FIRST = 256  # rows at the first look
+MOST_NUMBERS = 1 << 18  # but for two looks
 _LIKELY = 0.9
 
 
@@ -25,14 +26,14 @@ class Columns:
         """``units``: quantities of a sample."""
         self.width, self.classes, self.units = width, classes, units
         self.batches = self.rows = 0
-        self._next = FIRST
+        self._next, self._most = FIRST, max(2 * FIRST, min(MOST_ROWS, MOST_NUMBERS // width))
         self._values: List[Any] = []
         self._targets: List[Any] = []
         self._prints = Fingerprints(width + units - 1)
 
     @property
     def done(self) -> bool:
-        return self.rows >= MOST_ROWS
+        return self.rows >= self._most
 
     def some(self, count: int) -> slice:
         """Which rows of a batch of ``count`` are looked at. Others, where the same batch comes again and again."""
