@@ -142,7 +142,8 @@ inline bool is_success(std::string_view name) {
       return false;
     }
     found = found || words::is_any(word, {"reward", "rewards", "return", "returns", "rew", "score",
-                                          "success", "acc", "accuracy", "auc", "f1", "map"});
+                                          "success", "acc", "accuracy", "auc", "f1", "map", "aucpr",
+                                          "ndcg", "precision", "recall"});
   }
   return found;
 }

@@ -20,7 +20,8 @@
 //         preset original: (V − T) / max(|T|, 1e-12) > ratio_threshold for patience points in a
 //         row, T = mean train loss since the point before.
 //         Both from start_step on.
-// Quiet   without evaluation values; tocsin: where the best is negative and training shares a fifth of
+// Quiet   without evaluation values; tocsin: of rounds while a growing metric of the same data still
+//         gains (gaining_metric.h); where the best is negative and training shares a fifth of
 //         the rise; non-finite values are left out of the means. tocsin: `error`
 //         and `merror`, which count whole samples. original: metrics that should grow; tocsin
 //         judges their fall.
@@ -31,6 +32,7 @@
 
 #include "rules/builtin/boosting_course.h"
 #include "rules/builtin/evaluation_course.h"
+#include "rules/builtin/gaining_metric.h"
 #include "rules/builtin/metric_name.h"
 #include "rules/builtin/pass_values.h"
 #include "rules/rule.h"
@@ -184,6 +186,7 @@ struct Overfit {
       sum += one.value->finite;
       ++finite;
     }
+    remember_gains(memory, all, point);
     judge_beside(cfg, memory, all, point, report);
     if (losses) train(memory, kMean, point.step, finite == 0 ? std::nan("") : sum / finite);
     if (compare(cfg, memory, all, point, report)) ++memory.shared<Shared>().points;
@@ -232,8 +235,9 @@ struct Overfit {
       if (!evaluates(cfg, one, point) || !judged(cfg, one)) continue;
       const Training* training = partner(memory, one, point);
       if (cfg.original && training == nullptr) continue;
+      const bool gains = !cfg.original && another_gains(memory, all, one, point);
       judge(cfg, memory, {one.value->name, kJoined}, one.value->text, training, one.value->finite,
-            one, point, report);
+            one, point, report, gains);
     }
     if (any && !paired) {
       const Training* training = trained_on(memory, kMean);
@@ -271,7 +275,8 @@ struct Overfit {
 
   static void judge(const Config& cfg, SeriesMemory& memory, const SeriesKey& key,
                     std::string_view name, const Training* training, double value,
-                    const ReadSeries& series, const StepPoint& point, SeriesReport& report) {
+                    const ReadSeries& series, const StepPoint& point, SeriesReport& report,
+                    bool another_gains = false) {
     State* state = memory.of<State>(key);
     if (state == nullptr) return;
     state->beside = series.value != nullptr && grows_beside(cfg, series, point) ? 1 : 0;
@@ -288,8 +293,9 @@ struct Overfit {
         series.value != nullptr && series.value->role == core::Role::metric && !cfg.chosen && !one
             ? 1
             : 0;
-    const Verdict verdict =
+    Verdict verdict =
         cfg.original ? original(cfg, *state, value, point) : tocsin(cfg, *state, value, point);
+    if (another_gains && verdict.outcome == EvaluationOutcome::hit) verdict = kOk;
     const auto why = [&](const Subject& subject, unsigned) {
       return explain(cfg, *state, subject, point);
     };

@@ -21,6 +21,7 @@
 #include <cstring>
 
 #include "rules/builtin/evaluation_curve.h"
+#include "rules/builtin/gaining_metric.h"
 #include "rules/builtin/metric_name.h"
 #include "rules/builtin/pass_values.h"
 #include "rules/rule.h"
@@ -361,6 +362,7 @@ struct Overtraining {
 
   static void compare(const Config& cfg, SeriesMemory& memory, const std::vector<ReadSeries>& all,
                       const StepPoint& point, SeriesReport& report) {
+    remember_gains(memory, all, point);
     for (const ReadSeries& one : all) {
       if (!evaluates(cfg, one, point.mode)) continue;
       const SeriesKey key{one.value->name, kJoined};
@@ -375,7 +377,8 @@ struct Overtraining {
         const double since = now - state->curve.best_at;
         const bool long_ago = since >= cfg.behind * now;
         state->behind = now > 0 ? since / now : 0;
-        verdict = state->curve.strikes >= cfg.patience_validation && long_ago ? hit() : kOk;
+        const bool turned = state->curve.strikes >= cfg.patience_validation && long_ago;
+        verdict = turned && !another_gains(memory, all, one, point) ? hit() : kOk;
       }
       const auto why = [&](const Subject& subject, unsigned) {
         return explain_tocsin(cfg, *state, subject);

@@ -205,6 +205,34 @@ class Course:
         return self.strikes >= p["patience"] or (most > 0 and most + 1 >= p["patience"])
 
 
+class Gains:
+    """Of rounds: growing metrics of data sets, and whether they still gain: a new best within the newest tenth of ten values or more, of
+    which a tenth of the gain was not given back."""
+
+    def __init__(self, p, history):
+        self.p, self.history, self.values = p, history, {}
+
+    def take(self, points):
+        """{data set} of which a metric gains in this round."""
+        out = set()
+        workers = [one for one in self.p["workers"] if one != "all"]
+        for point in points:
+            if point.mode == "eval":
+                continue
+            for name, by_rank in point.values.items():
+                rows = [(rank, row) for rank, row in by_rank if row.mode in (self.p["modes"] or MODES)
+                        and (not workers or row.worker in workers) and selects(self.p, row, {"loss", "metric"})]
+                if not rows or not words.data_set(name) or not grows(self.history, name) or not math.isfinite(value(rows)):
+                    continue
+                known = self.values.setdefault(name, [])
+                known.append(value(rows))
+                best = max(known)
+                late = known.index(best) + 1 >= 0.9 * len(known)
+                if len(known) >= 10 and best > known[0] and late and best - known[-1] <= 0.1 * (best - known[0]):
+                    out.add(words.data_set(name))
+        return out
+
+
 def beside_losses(p, history, point, courses):
     """What grows to 1, and has a value of training in the same step."""
     training, others = sets_of(p, history, point, beside=True)
@@ -222,8 +250,9 @@ def beside_losses(p, history, point, courses):
 
 
 def tocsin(p, history):
-    out, courses = [], {}
+    out, courses, gains, gaining = [], {}, Gains(p, history), {}
     for points in history.passes():
+        gaining[points[0].mode, points[0].step] = gains.take(points)
         for point in points:
             out += beside_losses(p, history, point, courses)
     for points, sets, training in means_of_training(history, p):
@@ -243,7 +272,8 @@ def tocsin(p, history):
                 chosen = bool(p["collection_names"] or p["tensor_regex"])
                 alone = mode != "global" and known is not None and known.role == "metric" and not chosen
                 hit = course.judge(p, step, mode != "eval", loss, mean_loss, alone)
-                outcome = HIT if hit and trained >= p["start_step"] else OK
+                still = not up and words.data_set(name) in gaining[points[0].mode, points[0].step]
+                outcome = HIT if hit and not still and trained >= p["start_step"] else OK
             out.append(Evaluation((("metric", name),), outcome, step))
     return out
 

@@ -91,8 +91,9 @@ def unit(name, outcome, step):
 
 
 def tocsin(p, history):
-    out, best, row = [], {}, {}
+    out, best, row, gains = [], {}, {}, overfit.Gains(p, history)
     for points in history.passes():
+        gaining = gains.take(points)
         sets = [overfit.sets_of({**p, "start_step": 0}, history, point) for point in points]
         trained = points[-1].step if points[0].mode == "global" else points[0].train_step
         for name in sorted({name for _, others in sets for name in others}):
@@ -107,7 +108,7 @@ def tocsin(p, history):
                 best[name] = (number, trained)
             excess = (number - best[name][0]) / max(abs(best[name][0]), 1e-12)
             row[name] = row.get(name, 0) + 1 if excess > RATIO else 0
-            behind = trained - best[name][1] >= BEHIND * trained
+            behind = trained - best[name][1] >= BEHIND * trained and not (sign > 0 and words.data_set(name) in gaining)
             out.append(unit(name, HIT if row[name] >= PASSES and behind else OK, points[-1].step))
     return out
 
