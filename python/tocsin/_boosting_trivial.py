@@ -97,21 +97,17 @@ def _positive_share(train: LabelSet, judged: LabelSet) -> Optional[float]:
     return train.mean(train.labels)
 
 
-def _constant_share(train: LabelSet, judged: LabelSet, settings: Any) -> Optional[float]:
-    """The share that a booster answers which knows nothing. ``scale_pos_weight`` and ``balanced`` weigh the positives of training, and no
-    metric: such a booster answers w·p / (w·p + 1 − p), so that its log loss lies far above that of p."""
-    share = _positive_share(train, judged)
-    if share is None or not 0 < share < 1:
-        return share
-    weight = float(settings.get("scale_pos_weight") or 1)
-    if settings.get("balanced"):
-        positives = int((train.labels > 0.5).sum())
-        weight *= (train.labels.size - positives) / max(positives, 1)
-    return weight * share / (weight * share + 1 - share)
+def _plain_share(train: LabelSet, judged: LabelSet, settings: Any) -> Optional[float]:
+    """The share of positives, None where training weighs them: there the metric is not what is trained, and what a booster answers that knows
+    nothing moves from round to round."""
+    weight = settings.get("scale_pos_weight")
+    if settings.get("balanced") or (weight is not None and float(weight) != 1):
+        return None
+    return _positive_share(train, judged)
 
 
 def _logistic(train: LabelSet, judged: LabelSet, _argument: str, settings: Any) -> Optional[float]:
-    share = _constant_share(train, judged, settings)
+    share = _plain_share(train, judged, settings)
     if share is None:
         return None
     share = min(max(share, _LEAST), 1 - _LEAST)
@@ -119,7 +115,7 @@ def _logistic(train: LabelSet, judged: LabelSet, _argument: str, settings: Any) 
 
 
 def _wrong(train: LabelSet, judged: LabelSet, argument: str, settings: Any) -> Optional[float]:
-    share = _constant_share(train, judged, settings)
+    share = _plain_share(train, judged, settings)
     if share is None:
         return None
     answer = share > (float(argument) if argument else 0.5)

@@ -14,7 +14,7 @@ namespace tocsin::rules {
 /// Course of one growing metric, a value per round. Trivially copyable.
 struct GainingMetric {
   static constexpr std::uint8_t kKey = 0xFD;  // in the place of a mode
-  static constexpr double kLeast = 10;        // values
+  static constexpr double kLeast = 3;         // values
   static constexpr double kNewest = 0.1;      // of the values: its best must be one of these
   static constexpr double kBack = 0.1;        // of its gain: what it may have given back
 

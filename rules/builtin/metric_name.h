@@ -106,15 +106,20 @@ inline MetricName metric_name(std::string_view name) {
   const words::Words plain(name.substr(0, sign));
   std::string_view measured;
   std::size_t measures = 0;
+  bool averaged = false;
   for (std::size_t i = 0; i < plain.count; ++i) {
     if (i >= first && i < last) continue;
     measured = plain.word[i];
-    ++measures;
+    // `average_precision`, `balanced_accuracy`: how it is averaged changes nothing.
+    const bool how =
+        words::is_any(measured, {"average", "balanced", "macro", "mean", "micro", "weighted"});
+    measures += how ? 0 : 1;
+    averaged = averaged || how;
   }
   if (measures != 1) return out;
   out.grows = words::is_any(measured, {"auc", "aucpr", "map", "ndcg", "pre", "acc", "accuracy",
                                        "f1", "precision", "recall"});
-  out.counts_samples = words::is_any(measured, {"error", "merror"});
+  out.counts_samples = !averaged && words::is_any(measured, {"error", "merror"});
   return out;
 }
 

@@ -429,7 +429,7 @@ RuleDescriptor overfit() {
           "gains, where every step is evaluated); original compares it with the training loss "
           "(10 %, 1 pass), which fires on 65 % of healthy runs.",
       .severity = core::Severity::warning,
-      .version = "12",
+      .version = "13",
       .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
       .read = &read_series_rule<Overfit>};
 }

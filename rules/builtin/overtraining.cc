@@ -425,7 +425,7 @@ RuleDescriptor overtraining() {
               "tenth of the run behind that best; original counts values without an improvement of "
               "an absolute delta, which small losses never make.",
           .severity = core::Severity::info,
-          .version = "5",
+          .version = "6",
           .groups = group::kPyTorch | group::kXGBoost,
           .read = &read_series_rule<Overtraining>};
 }

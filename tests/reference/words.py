@@ -5,6 +5,7 @@ import re
 TRAIN = {"train", "training"}
 OTHERS = {"val", "valid", "validation", "eval", "evaluation", "test"}
 GROWS = {"auc", "aucpr", "map", "ndcg", "pre", "acc", "accuracy", "f1", "precision", "recall"}
+AVERAGED = {"average", "balanced", "macro", "mean", "micro", "weighted"}
 WHOLE_SAMPLES = {"error", "merror"}
 
 
@@ -40,9 +41,10 @@ def metric(name):
 
 
 def _plain_metric(name):
-    """`ndcg` of `validation-ndcg@3-`: the one word that is measured, without `@k` and a trailing `-`; else empty."""
-    measured = metric(name.partition("@")[0])
-    return measured[0] if len(measured) == 1 else ""
+    """`ndcg` of `validation-ndcg@3-`, `precision` of `average_precision`: the one word that is measured, without `@k`, a trailing `-` and
+    how it is averaged; else empty."""
+    measured = [word for word in metric(name.partition("@")[0]) if word not in AVERAGED]
+    return measured[0] if len(measured) == 1 and metric(name.partition("@")[0])[-1] == measured[0] else ""
 
 
 def grows(name, stated=None):
@@ -52,4 +54,4 @@ def grows(name, stated=None):
 
 def counts_samples(name):
     """Metrics that count whole samples: `error`, `merror`."""
-    return _plain_metric(name) in WHOLE_SAMPLES
+    return _plain_metric(name) in WHOLE_SAMPLES and not AVERAGED & set(metric(name.partition("@")[0]))

@@ -206,7 +206,7 @@ class Course:
 
 
 class Gains:
-    """Of rounds: growing metrics of data sets, and whether they still gain: a new best within the newest tenth of ten values or more, of
+    """Of rounds: growing metrics of data sets, and whether they still gain: a new best within the newest tenth of three values or more, of
     which a tenth of the gain was not given back."""
 
     def __init__(self, p, history):
@@ -228,7 +228,7 @@ class Gains:
                 known.append(value(rows))
                 best = max(known)
                 late = known.index(best) + 1 >= 0.9 * len(known)
-                if len(known) >= 10 and best > known[0] and late and best - known[-1] <= 0.1 * (best - known[0]):
+                if len(known) >= 3 and best > known[0] and late and best - known[-1] <= 0.1 * (best - known[0]):
                     out.add(words.data_set(name))
         return out
 

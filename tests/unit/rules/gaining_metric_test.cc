@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "rules/builtin/metric_name.h"
 #include "tests/unit/rules/rule_bench.h"
 
 namespace tocsin::rules {
@@ -53,6 +54,14 @@ TEST_P(GainingMetric, MustNotHaveGivenBack) {
 TEST_P(GainingMetric, IsNoMatterOfEvaluationPasses) {
   EXPECT_EQ(told_beside(GetParam(), "valid", gains, Mode::eval),
             told_beside(GetParam(), "valid", stands, Mode::eval));
+}
+
+TEST(MetricName, HowItIsAveragedChangesNothing) {
+  EXPECT_TRUE(metric_name("valid-average_precision").grows);
+  EXPECT_TRUE(metric_name("val_balanced_accuracy").grows);
+  EXPECT_FALSE(metric_name("valid-average_error").grows);
+  EXPECT_FALSE(metric_name("valid-average_error").counts_samples) << "of quantities, perhaps";
+  EXPECT_FALSE(metric_name("valid-precision_loss").grows);
 }
 
 INSTANTIATE_TEST_SUITE_P(Rules, GainingMetric, ::testing::Values("overfit", "overtraining"));
