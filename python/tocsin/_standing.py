@@ -78,6 +78,8 @@ class Standing:
                 now = time.monotonic()
                 self._look_for_commands()
                 self.look_at_updates()
+                if self._sink.lag is not None:
+                    self._sink.lag.wake()
                 self._each()
                 if self._watchdog is not None:
                     self._watchdog.look(self)

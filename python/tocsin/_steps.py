@@ -1,7 +1,7 @@
 """Which step a loop is in: one clock per loop, whoever drives it."""
 
 import weakref
-from typing import Any, Callable, Iterable, List, Optional, Set, Tuple
+from typing import Any, Callable, FrozenSet, Iterable, List, Optional, Set, Tuple
 
 from . import _client
 from ._device_queue import DeviceQueue
@@ -57,6 +57,7 @@ class StepClock:
         self.ahead = 0
         self._number = 0  # steps ended here
         self._lent = self._kept = False
+        self._keepers: FrozenSet[str] = frozenset()
         self._borrower: Callable[[], Any] = _nobody
         # model.train() and model.eval() set the mode, until the script does.
         self.follows = True
@@ -126,11 +127,12 @@ class StepClock:
         self._lent, self._borrower = True, weakref.ref(borrower)
         self._client.lent = self._queue.lent = self.take_back
 
-    def keep(self, kept: bool) -> None:
-        """True: from its next call on the loop is seen here, at every step, until False. From any thread: it takes nothing
-        back by itself."""
-        self._kept = kept
-        self._client.want_steps(int(kept))
+    def keep(self, kept: bool, who: str = "trace") -> None:
+        """True: from its next call on the loop is seen here, at every step, until ``who`` says False. From any thread: it takes
+        nothing back by itself."""
+        self._keepers = self._keepers | {who} if kept else self._keepers - {who}
+        self._kept = bool(self._keepers)
+        self._client.want_steps(int(self._kept))
 
     def bring_back(self) -> None:
         """As ``take_back()``, if it is lent."""

@@ -26,6 +26,7 @@ from ._phases import NOTHING, PHASES
 from ._plan import Planning
 from ._process import say
 from ._reading_back import ReadsBack
+from ._reward import TellsRewards
 from ._spans import Spans
 from ._standing import Standing
 from ._steering import Steering
@@ -41,7 +42,7 @@ Rules = Union[str, "os.PathLike[str]", Iterable[Any], Mapping[str, Any], bool, N
 Stop = Union[str, Iterable[str], bool, None]
 
 
-class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask):
+class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards):
     """Made by :func:`watch`. A context manager: leaving it closes the hook. ``sink`` is what
     adapters of frameworks are written against."""
 

@@ -41,6 +41,7 @@ from ._device_queue import DeviceQueue
 from ._late_values import LateValues, bounded
 from ._phases import PHASES, Phases
 from ._plan import Plan
+from ._reward import Rewards, is_reward
 from ._process import say
 from ._steps import FIRST, FRESH, HELD, LOGGED, OPEN, StepClock
 from ._turns import Turns
@@ -65,6 +66,8 @@ class Sink(LateValues):
         self.ledger: Any = None  # of the framework's loss calls
         self.wants_ledger = True  # `capture.ledger`
         self.stated: Any = None  # the ledger of arrays that the script tells of
+        self.reward: Any = None  # sums of a job that learns by reward
+        self.lag: Any = None  # its target networks
         self._turns = Turns()
         self.begin_update, self.end_update, self.end_step = clock.begin_update, clock.end_update, clock.end_step
         clock.tell_training, self._client, self._workers = self._tell_training, client, workers
@@ -219,6 +222,8 @@ class Sink(LateValues):
         or ``metric``; None: by the name."""
         code = -1 if role is None else _client.ROLES[role]
         identity = self._scalars[name] = self._client.name(_client.NAME_SCALAR, name, role=code)
+        if self.reward is None and self.wants_ledger and is_reward(name):
+            self.reward = Rewards(self)
         return identity
 
     # ---- values
@@ -243,6 +248,9 @@ class Sink(LateValues):
                     client.scalar(known[name], value.item(), client.quiet)
             except Exception as error:  # noqa: BLE001
                 self.errors.add("log", error)
+        if self.reward is not None:
+            with Guard(self.errors, "reward"):
+                self.reward.tick()
         if clock.state is FRESH:  # logged(), without the call
             clock.state = LOGGED
         else:

@@ -51,6 +51,18 @@ def test_parameters_in_no_optimizer(out, capfd):
         in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("shape, told", [((6, 4), False), ((6, 5), True)])
+def test_a_target_network_is_trained_by_nobody(out, capfd, shape, told):
+    """Unless it has another shape than what is trained: then it is no copy."""
+    model = Net()
+    model.body_target = torch.nn.Linear(*shape)
+    optimizer = torch.optim.Adam([*model.body.parameters(), *model.head.parameters()])
+    hook = tocsin.watch(model, optimizer, out=out)
+    train(model, optimizer, hook)
+    hook.close()
+    assert bool(findings(out)) is told and ("body_target.weight" in capfd.readouterr().err) is told
+
+
 class ByData(torch.optim.SGD):
     """As optimizers of old: torch does not count a change through `.data`."""
 

@@ -83,7 +83,8 @@ def ledger():
     rules = text("rules/builtin", skip=("rules/builtin/ledger_rows.h",))
     out = {}
     for heading, form in (("Fields of a loss call", r"\bF::{}\b|\bLedgerCall::{}\b|field(_of)?\(\"{}\"|\"{}\""), ("The plan", r"\[{}\]"),
-                          ("Embeddings", r"\"{}\""), ("Precision", r"\"ledger/precision/{}\"|\"{}\"")):
+                          ("Embeddings", r"\"{}\""), ("Precision", r"\"ledger/precision/{}\"|\"{}\""), ("Rewards", r"\"{}\""),
+                          ("Target networks", r"\"{}\"")):
         table = re.search(rf"^## {heading}\n.*?(?=^## )", page, re.DOTALL | re.MULTILINE).group(0)
         for cells in re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", table, re.MULTILINE):
             for field in re.findall(r"`(\w+)`", cells):

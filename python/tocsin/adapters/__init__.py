@@ -31,12 +31,17 @@ def attach(sink: Sink, model: Any, optimizer: Any, loss: Any, name: Optional[str
         return
     from .torch import TorchAdapter
     from .torch_hooks import unwrapped
+    from .torch_lag import Targets
     from .torch_state import state_matters
 
     optimizer = unwrapped(optimizer)
     if any(adapter.watches(model, optimizer) for adapter in sink.adapters()):
         return
     TorchAdapter(sink, model, optimizer, loss, name, timed)
+    if sink.wants_ledger and sink.rank == 0:
+        with sink.guard("lag"):
+            sink.lag = sink.lag or Targets(sink)
+            sink.lag.scan()
     if model is not None or optimizer is not None:
         sink.watched(optimizer if model is None else model)
     if model is not None:

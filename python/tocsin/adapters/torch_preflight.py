@@ -6,6 +6,7 @@ from ..sink import Sink
 from .torch_clipping import SENTENCES, Clipping
 from .torch_fresh import FrozenFresh, mark
 from .torch_kept import KeptGradient
+from .torch_lag import parameters_of_targets
 from .torch_settings import betas_swapped, decay_negative, dropouts, dropouts_in_eval
 from .torch_state import state_matters
 from .torch_zero import held
@@ -69,8 +70,9 @@ class Preflight:
         updated = {id(parameter) for _, other in others if other is not None
                    for parameter in trainable(other)}
         if model is not None:
+            targets = parameters_of_targets(model, updated)
             unheld = [parameter for parameter in _unique(model.parameters())
-                      if parameter.requires_grad and id(parameter) not in updated]
+                      if parameter.requires_grad and id(parameter) not in updated and id(parameter) not in targets]
             moved = [names[id(parameter)] for parameter in unheld if self._has_moved(parameter)]
             idle = [names[id(parameter)] for parameter in unheld if not self._has_moved(parameter)]
             if moved:

@@ -38,6 +38,7 @@ FAMILIES = {
     "leak": ("leak", ledger.leak),
     "parity": ("parity", ledger.parity),
     "collapse": ("collapse", ledger.collapse),
+    "reward": ("reward", ledger.reward),
 }
 
 

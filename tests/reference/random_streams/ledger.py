@@ -160,3 +160,61 @@ def collapse(chance):
     schedule = (common.train_and_eval if evaluates else common.train_only)(chance, length)
     return [{"use": "collapse", "preset": "tocsin", "with": parameters}], common.play(
         chance, schedule, fill, worlds=(1,) if evaluates else (1, 1, 2, 3))
+
+
+def reward(chance):
+    """An agent that learns by reward, or does not: returns, signals, a target network and a memory."""
+    parameters = common.shared(chance, ("train", "global"))
+    for name, choices in (("margin", (0.1, 1.0)), ("transitions", (5, 40, 400)), ("updates", (40, 100)), ("patience", (10, 1000)), ("alpha", (0.01, 0.1))):
+        if chance.random() < 0.4:
+            parameters[name] = chance.choice(choices)
+    gain, level = chance.choice((-3.0, -0.3, 0.0, 0.5, 4.0)), chance.choice((0.0, 20.0))
+    logged = chance.choice((("episode_return",), ("rollout/ep_rew_mean", "eval/mean_reward"), ("return", "reward"), ()))
+    constant, constant_return = chance.random() < 0.4, chance.random() < 0.2
+    entropy, explained, epsilon = chance.choice((None, 0.0, 0.01, 0.5)), chance.choice((None, -0.8, -0.1, 0.3)), chance.choice((None, 1.0, 0.6, 0.1))
+    counted, terminated, marked = chance.random() < 0.5, chance.random() < 0.7, chance.choice((0.0, 0.1, 1.0))
+    copied, moving, equal = chance.choice((None, 0.0, 0.1, 1.0)), chance.random() < 0.8, chance.choice((0.0, 0.3, 1.0))
+    fresh, planned, length = chance.choice((None, 0.01, 0.3)), chance.choice((0, 0, 50, 400)), chance.choice((30, 90, 280))
+    once = chance.randint(1, 40)  # episodes of a word
+
+    def value(step):
+        return level if constant_return else level + gain * min(1.0, step / length * 4) + chance.gauss(0, 1)
+
+    def count(step):
+        returns = [value(step) for _ in range(once)]
+        steps = once * chance.choice((1, 5))
+        out = {"transitions": steps, "episodes": once, "returns": sum(returns), "squares": sum(one * one for one in returns),
+               "ends": once * terminated, "seen/reward": steps, "changes/reward": 0 if constant else steps // 2, "seen/done": steps,
+               "ones/done": round(marked * steps), "seen/observation": steps, "changes/observation": steps // 3 if constant_return else 0}
+        if step == 0 and chance.random() < 0.3:
+            out.update(planned=chance.choice((100, 10000)), environments=chance.choice((1, 64)))
+        return {"ledger/reward/" + name: one for name, one in out.items()}
+
+    def fill(worker, mode, step):
+        values = {name: value(step) for name in logged if chance.random() < 0.95}
+        if counted and chance.random() < 0.8:
+            values.update(count(step))
+        if entropy is not None:
+            values["entropy"] = 1.1 - entropy * step / length
+        if explained is not None:
+            values["explained_variance"] = explained + chance.gauss(0, 0.1)
+        if epsilon is not None:
+            values["epsilon"] = max(0.05, epsilon - (step / length if epsilon < 1 else 0))
+        if constant and chance.random() < 0.5:
+            values["priority"] = 1.0
+        if copied is not None and chance.random() < 0.5:
+            looks = chance.choice((4, 16, 64))
+            fields = {"updates": 3 * looks, "looks": looks, "moves": looks * moving, "changes": round(copied * looks),
+                      "equal": round(equal * looks)}
+            values.update({"ledger/target/q_target/" + name: one for name, one in fields.items()})
+        if fresh is not None and chance.random() < 0.8:
+            values.update({"ledger/reward/made": chance.choice((0, 20, 100)), "ledger/reward/drawn": 100, "ledger/reward/fresh": round(100 * fresh)})
+        if planned and step == 0:
+            values["ledger/plan/updates"] = planned
+        if values:
+            worker.scalars(*((name, math.nan if chance.random() < 0.003 else float(one), "ledger" if name.startswith("ledger") else "metric")
+                             for name, one in values.items()))
+
+    # What an agent does in its eval state counts as well, but on which side of the next training step is left open.
+    schedule = chance.choice((common.train_only, common.train_only, common.global_only))(chance, length)
+    return [{"use": "reward", "preset": chance.choice(("tocsin", "original")), "with": parameters}], common.play(chance, schedule, fill, worlds=(1, 1, 2))

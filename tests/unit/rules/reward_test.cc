@@ -1,0 +1,617 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "rules/builtin/reward_names.h"
+#include "tests/support/rule_harness.h"
+#include "tests/unit/rules/evidence/noise.h"
+
+namespace tocsin::rules {
+namespace {
+
+using namespace testing_support;  // NOLINT: the harness is this file's language
+using core::Mode;
+using core::Role;
+
+using Values = std::map<std::string, double>;
+
+/// A training that logs and counts. Names without a room are logged.
+struct Agent : SteppedJob {
+  explicit Agent(std::uint64_t seed = 1, const std::string& with = "{}")
+      : SteppedJob{RuleHarness::of("reward", with)}, chance(seed) {}
+
+  Agent& say(const Values& values) {
+    std::vector<Scalar> scalars;
+    std::vector<Entry> entries;
+    for (const auto& [name, value] : values) {
+      const Role role = name.starts_with("ledger/") ? Role::ledger : Role::metric;
+      scalars.push_back({name, step, value, role});
+      entries.push_back({core::DictionaryType::scalar, name, role});
+    }
+    rule.feed(worker.dictionary(entries));
+    rule.feed(worker.scalars(mode, scalars));
+    end();
+    return *this;
+  }
+  Agent& go(int steps, const std::function<Values(double)>& at) {
+    for (int i = 0; i < steps; ++i) say(at(static_cast<double>(i) / steps));
+    return *this;
+  }
+  std::string kinds() {
+    std::string out;
+    for (const core::Issue& issue : rule.firing()) {
+      out += (out.empty() ? "" : " ") + issue.kind;
+    }
+    return out;
+  }
+  std::string summary() {
+    const auto issues = rule.firing();
+    return issues.empty() ? "" : issues[0].summary;
+  }
+  double noisy(double mean, double deviation = 1) { return mean + deviation * chance.normal(); }
+
+  Noise chance;
+};
+
+Values reward_ledger(const Values& fields) {
+  Values out;
+  for (const auto& [name, value] : fields) out["ledger/reward/" + name] = value;
+  return out;
+}
+Values target_ledger(double updates, double moves, double changes, double equal) {
+  return {{"ledger/target/target_net/updates", updates},
+          {"ledger/target/target_net/looks", updates},
+          {"ledger/target/target_net/moves", moves},
+          {"ledger/target/target_net/changes", changes},
+          {"ledger/target/target_net/equal", equal}};
+}
+/// `transitions` with one reward, in episodes of `length` that all return the same.
+Values constant_reward(double transitions, double length, double episode_return) {
+  const double episodes = transitions / length;
+  return reward_ledger({{"transitions", transitions},
+                        {"episodes", episodes},
+                        {"returns", episodes * episode_return},
+                        {"squares", episodes * episode_return * episode_return},
+                        {"seen/reward", transitions},
+                        {"changes/reward", 0}});
+}
+
+// ------------------------------------------------------------------------------------- names
+
+TEST(RewardNames, TypicalNamesAreRead) {
+  const std::map<std::string, RewardSignal> expected{
+      {"reward", RewardSignal::reward},
+      {"train/reward", RewardSignal::reward},
+      {"return", RewardSignal::returns},
+      {"episode_return", RewardSignal::returns},
+      {"charts/episodic_return", RewardSignal::returns},
+      {"rollout/ep_rew_mean", RewardSignal::returns},
+      {"episode_reward", RewardSignal::returns},
+      {"mean_reward", RewardSignal::returns},
+      {"Episode Reward", RewardSignal::returns},
+      {"advantage", RewardSignal::advantage},
+      {"losses/entropy", RewardSignal::entropy},
+      {"train/entropy_loss", RewardSignal::entropy},
+      {"train/explained_variance", RewardSignal::explained},
+      {"priorities", RewardSignal::priority},
+      {"importance_weights", RewardSignal::weight},
+      {"epsilon", RewardSignal::exploration},
+      {"rollout/exploration_rate", RewardSignal::exploration},
+      {"eval/mean_reward", RewardSignal::none},
+      {"reward_std", RewardSignal::none},
+      {"return_max", RewardSignal::none},
+      {"ent_coef", RewardSignal::none},
+      {"entropy_coef", RewardSignal::none},
+      {"target_entropy", RewardSignal::none},
+      {"cross_entropy", RewardSignal::none},
+      {"reward_model_loss", RewardSignal::none},
+      {"running_reward", RewardSignal::none},
+      {"returns", RewardSignal::none},
+      {"ledger/reward/returns", RewardSignal::none},
+      {"weight_norm", RewardSignal::none},
+      {"loss", RewardSignal::none},
+  };
+  for (const auto& [name, signal] : expected) EXPECT_EQ(reward_signal(name), signal) << name;
+}
+
+// -------------------------------------------------------------------------------- no_better
+
+constexpr const char* kAtOnce = "{updates: 64}";
+
+TEST(Reward, ReturnsThatFellAreTold) {  // the reward's sign is wrong
+  Agent job(1, kAtOnce);
+  job.go(600, [&](double at) {
+    return Values{{"episode_return", job.noisy(-3 * std::min(1.0, 4 * at))}};
+  });
+  EXPECT_EQ(job.kinds(), "no_better");
+  EXPECT_NE(job.summary().find("the mean of episode_return is -"), std::string::npos)
+      << job.summary();
+  EXPECT_NE(job.summary().find("Over the first "), std::string::npos) << job.summary();
+}
+
+TEST(Reward, ReturnsThatStayThoughActionsWereRandomAreTold) {
+  Agent job(2, kAtOnce);
+  job.go(9000, [&](double) { return Values{{"episode_return", job.noisy(10)}, {"epsilon", 1}}; });
+  EXPECT_EQ(job.kinds(), "no_better");
+}
+
+TEST(Reward, ReturnsThatStayUnderAPolicyThatStaysUndecidedAreTold) {
+  Agent job(3, kAtOnce);
+  job.go(17000, [&](double) {
+    return Values{{"episode_return", job.noisy(10)}, {"entropy", job.noisy(1.09, 0.005)}};
+  });
+  EXPECT_EQ(job.kinds(), "no_better");
+  EXPECT_NE(summed_up(job.rule).find("gain_low"), std::string::npos) << summed_up(job.rule);
+}
+
+TEST(Reward, CountedEpisodesAreJudgedLikeLoggedOnes) {
+  Agent job(4, kAtOnce);
+  job.go(400, [&](double at) {
+    double sum = 0;
+    double squares = 0;
+    for (int i = 0; i < 5; ++i) {
+      const double one = job.noisy(at < 0.1 ? 0 : -2);
+      sum += one;
+      squares += one * one;
+    }
+    return reward_ledger({{"episodes", 5}, {"returns", sum}, {"squares", squares}});
+  });
+  EXPECT_EQ(job.kinds(), "no_better");
+  EXPECT_NE(job.summary().find("episode returns"), std::string::npos) << job.summary();
+}
+
+TEST(Reward, APolicyThatLearnsIsFine) {
+  Agent job(5);
+  job.go(600, [&](double at) { return Values{{"episode_return", job.noisy(3 * at)}}; });
+  EXPECT_EQ(job.kinds(), "");
+  EXPECT_NE(summed_up(job.rule).find(R"({"ok":{"episode_return":)"), std::string::npos)
+      << summed_up(job.rule);
+  EXPECT_EQ(job.status(), "NoIssuesFound");
+}
+
+TEST(Reward, ReturnsAreJudgedWhenHalfOfThePlanIsOver) {
+  Agent job;
+  int number = 0;
+  const auto one = [&](double) {
+    return Values{{"episode_return", job.noisy(number++ < 20 ? 0 : -3, 0.1)},
+                  {"ledger/plan/updates", 600}};
+  };
+  job.go(299, one);
+  EXPECT_EQ(job.kinds(), "")
+      << "agents that begin to trust what they know may do worse than chance";
+  job.go(1, one);
+  EXPECT_EQ(job.kinds(), "no_better");
+}
+
+TEST(Reward, WithoutAPlanReturnsAreJudgedWhenTheRunIsOver) {
+  Agent job;
+  job.go(300, [&](double at) {
+    return Values{{"episode_return", job.noisy(-3 * std::min(1.0, 4 * at))}};
+  });
+  EXPECT_EQ(job.kinds(), "");
+  EXPECT_EQ(job.status(), "IssuesFound");
+  Agent late;  // the newest look, at 256, has not seen that it learned at last
+  late.go(500, [&](double at) {
+    return Values{{"episode_return", late.noisy(at < 0.52 ? (at < 0.1 ? 0 : -3) : 3)}};
+  });
+  EXPECT_NE(late.status(), "IssuesFound") << late.summary();
+}
+
+// Healthy runs whose returns look ill for a while, or all the time.
+TEST(Reward, HealthyReturnsAreQuiet) {
+  const std::map<std::string, std::function<void(Agent&)>> healthy{
+      {"random actions until late, and then what was learned",
+       [](Agent& job) {
+         job.go(3000, [&](double at) {
+           const double epsilon = std::max(0.05, 1 - at / 0.7);
+           return Values{{"episode_return", job.noisy(at < 0.6 ? 0 : 4 * (at - 0.6))},
+                         {"epsilon", epsilon}};
+         });
+       }},
+      {"a plateau of two fifths of the plan",
+       [](Agent& job) {
+         job.go(3000, [&](double at) {
+           return Values{{"episode_return", job.noisy(10 * std::max(0.0, at - 0.4))},
+                         {"entropy", job.noisy(1 - 0.3 * at, 0.01)},
+                         {"ledger/plan/updates", 3000}};
+         });
+       }},
+      {"a bandit that knew its best arms after a dozen pulls",
+       [](Agent& job) {
+         int pull = 0;
+         job.go(6000, [&](double) {
+           return Values{{"reward_mean", job.chance.wins(pull++ < 12 ? 0.5 : 0.9, 1)}};
+         });
+       }},
+      {"a policy at its optimum from the first episode",
+       [](Agent& job) {
+         job.go(6000, [&](double) { return Values{{"episode_return", job.noisy(200)}}; });
+       }},
+      {"worse than chance as soon as it trusts what it has learned, and then better",
+       [](Agent& job) {
+         job.go(9000, [&](double at) {
+           const double mean = at < 0.03 ? 0 : at < 0.4 ? -2 : 20 * (at - 0.45);
+           return Values{{"episode_return", job.noisy(mean)},
+                         {"epsilon", std::max(0.05, 1 - 30 * at)}};
+         });
+       }},
+      {"learned once, then harder levels",
+       [](Agent& job) {
+         job.go(4000, [&](double at) {
+           const double mean = at < 0.2 ? 20 * at : 4 - 8 * (at - 0.2);
+           return Values{{"episode_return", job.noisy(mean)}, {"epsilon", 1 - at}};
+         });
+       }},
+      {"a mean over the last hundred episodes", [](Agent& job) {
+         double sum = 0;
+         std::vector<double> all;
+         job.go(3000, [&](double at) {
+           all.push_back(job.noisy(at < 0.5 ? 0 : 3 * (at - 0.5), 1));
+           sum += all.back();
+           if (all.size() > 100) sum -= all[all.size() - 101];
+           return Values{
+               {"ep_rew_mean", sum / static_cast<double>(std::min<std::size_t>(all.size(), 100))},
+               {"entropy", 1.0 - 0.5 * at}};
+         });
+       }}};
+  for (const auto& [name, run] : healthy) {
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      Agent job(seed);
+      run(job);
+      EXPECT_EQ(job.kinds(), "") << name << ", " << seed << ": " << job.summary();
+      EXPECT_NE(job.status(), "IssuesFound") << name;
+    }
+  }
+}
+
+TEST(Reward, AnAgentMayActInItsEvalState) {
+  Agent job(9, kAtOnce);
+  std::int64_t acted = 0;
+  for (int i = 0; i < 400; ++i) {
+    job.say({{"loss", 1}});
+    const std::int64_t trained = job.step;
+    job.mode = Mode::eval;
+    job.step = acted;
+    const double mean = i < 40 ? 0 : -3;
+    job.say(reward_ledger(
+        {{"episodes", 4}, {"returns", 4 * mean + 1}, {"squares", 4 * (mean * mean + 1)}}));
+    job.say({{"episode_return", i}});  // of a true evaluation: it says nothing here
+    acted = job.step;
+    job.mode = Mode::train;
+    job.step = trained;
+  }
+  EXPECT_EQ(job.kinds(), "no_better");
+  EXPECT_NE(job.summary().find("After 128 updates the mean of episode returns"), std::string::npos)
+      << job.summary();
+}
+
+// ------------------------------------------------------------------------------------ value
+
+TEST(Reward, ValuesThatPredictWorseThanAConstantAreTold) {
+  Agent job(6);
+  job.go(64, [&](double) { return Values{{"train/explained_variance", job.noisy(-0.8, 0.1)}}; });
+  EXPECT_EQ(job.kinds(), "value");
+  EXPECT_EQ(job.summary().find("From update 33"), 0U) << job.summary();
+}
+
+TEST(Reward, ValuesThatBeginBadlyAreQuiet) {
+  Agent job(7);
+  job.go(64, [&](double at) {
+    return Values{{"explained_variance", job.noisy(at < 0.3 ? -3 : at - 0.5, 0.1)}};
+  });
+  EXPECT_EQ(job.kinds(), "");
+  Agent nothing(8);  // values that are one constant explain nothing, and cost nothing
+  nothing.go(600, [&](double) { return Values{{"explained_variance", nothing.noisy(0, 0.01)}}; });
+  EXPECT_EQ(nothing.kinds(), "");
+}
+
+// ------------------------------------------------------------------------------------- flat
+
+TEST(Reward, ARewardThatIsAlwaysZeroIsToldWhenHalfOfThePlanIsOver) {
+  Agent job;
+  job.go(99, [](double) {
+    Values out = constant_reward(50, 10, 0);
+    out["ledger/plan/updates"] = 200;
+    return out;
+  });
+  EXPECT_EQ(job.kinds(), "") << "sparse, perhaps";
+  job.say(constant_reward(50, 10, 0));
+  EXPECT_EQ(job.kinds(), "flat");
+  EXPECT_EQ(job.summary(),
+            "transition/reward was the same all of 5000 times, and all of 500 episodes had the "
+            "same return.");
+}
+
+TEST(Reward, WithoutAPlanItIsToldWhenTheRunIsOver) {
+  Agent job;
+  job.go(100, [](double) { return constant_reward(50, 10, 0); });
+  EXPECT_EQ(job.kinds(), "");
+  EXPECT_EQ(job.status(), "IssuesFound");
+  EXPECT_EQ(job.rule.firing().size(), 1U);
+}
+
+TEST(Reward, ASparseRewardThatComesAtLastIsFine) {
+  Agent job;
+  job.go(90, [](double) {
+    Values out = constant_reward(50, 10, 0);
+    out["ledger/plan/updates"] = 200;
+    return out;
+  });
+  job.go(60, [](double) {
+    return reward_ledger({{"transitions", 50},
+                          {"episodes", 5},
+                          {"returns", 1},
+                          {"squares", 1},
+                          {"seen/reward", 50},
+                          {"changes/reward", 2}});
+  });
+  EXPECT_EQ(job.kinds(), "");
+  EXPECT_EQ(job.status(), "NoIssuesFound");
+}
+
+TEST(Reward, ARewardOfOnePerStepIsByDesignWhereEpisodesDiffer) {  // a pole is balanced
+  Agent job;
+  job.go(400, [&](double) {
+    const double first = std::floor(20 + 10 * job.chance.uniform());
+    const double second = std::floor(20 + 10 * job.chance.uniform());
+    return reward_ledger({{"transitions", first + second},
+                          {"episodes", 2},
+                          {"returns", first + second},
+                          {"squares", first * first + second * second},
+                          {"seen/reward", first + second},
+                          {"changes/reward", 0}});
+  });
+  EXPECT_EQ(job.kinds(), "");
+  EXPECT_NE(job.status(), "IssuesFound");
+}
+
+TEST(Reward, AnEndThatIsNeverOrAlwaysMarkedIsTold) {
+  Agent never;
+  never.go(40, [](double) {
+    return reward_ledger({{"transitions", 50},
+                          {"episodes", 1},
+                          {"ends", 1},
+                          {"returns", 5},
+                          {"squares", 25},
+                          {"seen/done", 50},
+                          {"ones/done", 0}});
+  });
+  EXPECT_EQ(never.kinds(), "flat");
+  EXPECT_EQ(never.summary(),
+            "None of 1000 transitions is marked as the end of an episode, although 20 episodes "
+            "ended.");
+  Agent always;
+  always.go(40, [](double) {
+    return reward_ledger({{"transitions", 50},
+                          {"episodes", 1},
+                          {"ends", 1},
+                          {"returns", 5},
+                          {"squares", 25},
+                          {"seen/done", 50},
+                          {"ones/done", 50}});
+  });
+  EXPECT_EQ(always.kinds(), "flat");
+}
+
+TEST(Reward, EndsThatAreRightAreQuiet) {
+  const std::map<std::string, Values> healthy{{"only the limit of time ends an episode",
+                                               {{"transitions", 50},
+                                                {"episodes", 1},
+                                                {"ends", 0},
+                                                {"returns", 5},
+                                                {"squares", 25},
+                                                {"seen/done", 50},
+                                                {"ones/done", 0}}},
+                                              {"a bandit: each pull is an episode",
+                                               {{"transitions", 50},
+                                                {"episodes", 50},
+                                                {"ends", 50},
+                                                {"returns", 25},
+                                                {"squares", 25},
+                                                {"seen/done", 50},
+                                                {"ones/done", 50},
+                                                {"seen/observation", 50},
+                                                {"changes/observation", 0}}},
+                                              {"both",
+                                               {{"transitions", 50},
+                                                {"episodes", 1},
+                                                {"ends", 1},
+                                                {"returns", 5},
+                                                {"squares", 26},
+                                                {"seen/done", 50},
+                                                {"ones/done", 1}}}};
+  for (const auto& [name, fields] : healthy) {
+    Agent job;
+    job.go(100, [&](double) { return reward_ledger(fields); });
+    EXPECT_EQ(job.kinds(), "") << name;
+  }
+}
+
+TEST(Reward, SignalsThatNeverVaryAreTold) {
+  Agent stuck;
+  stuck.go(20, [](double) {
+    return reward_ledger(
+        {{"transitions", 50}, {"seen/observation", 50}, {"changes/observation", 0}});
+  });
+  EXPECT_EQ(stuck.kinds(), "flat");
+  EXPECT_EQ(stuck.summary(), "transition/observation was the same all of 1000 times.");
+  Agent priorities;
+  priorities.go(999, [](double) { return Values{{"priority", 1}}; });
+  EXPECT_EQ(priorities.kinds(), "");
+  priorities.say({{"priority", 1}});
+  EXPECT_EQ(priorities.kinds(), "flat");
+  EXPECT_EQ(priorities.summary(), "priority was the same (1) all of 1000 times.");
+  Agent weights;
+  weights.go(1100, [&](double) {
+    return Values{{"priority", weights.noisy(1)}, {"importance_weight", 1}};
+  });
+  EXPECT_EQ(weights.kinds(), "flat");
+  Agent advantages;
+  advantages.go(1100, [&](double) {
+    return Values{
+        {"advantage", 0}, {"episode_return", advantages.noisy(0)}, {"ledger/plan/updates", 2000}};
+  });
+  EXPECT_EQ(advantages.kinds(), "flat");
+}
+
+TEST(Reward, SignalsThatAreConstantByDesignAreQuiet) {
+  Agent uniform;  // weights of a memory that is drawn from evenly
+  uniform.go(1100, [](double) { return Values{{"importance_weight", 1}}; });
+  EXPECT_EQ(uniform.kinds(), "");
+  Agent gauss;  // the spread of the actions is no parameter
+  gauss.go(1100, [&](double at) {
+    return Values{{"entropy", 1.4189},
+                  {"episode_return", gauss.noisy(4 * at)},
+                  {"ledger/plan/updates", 1200}};
+  });
+  EXPECT_EQ(gauss.kinds(), "");
+  Agent once;  // every batch is used once, so old and new policy are the same
+  once.go(40, [](double) {
+    return reward_ledger({{"seen/ratio", 50}, {"changes/ratio", 0}, {"ones/ratio", 50}});
+  });
+  EXPECT_EQ(once.kinds(), "");
+}
+
+// -------------------------------------------------------------------------------------- lag
+
+TEST(Reward, ATargetNetworkThatNeverChangesIsToldAtHalfOfThePlan) {
+  Agent job;
+  job.go(63, [](double) {
+    Values out = target_ledger(4, 4, 0, 1);
+    out["ledger/plan/updates"] = 128;
+    return out;
+  });
+  EXPECT_EQ(job.kinds(), "");
+  job.say(target_ledger(4, 4, 0, 1));
+  EXPECT_EQ(job.kinds(), "lag");
+  EXPECT_EQ(job.summary(),
+            "target_net began as a copy of the trained network, and has not changed in 256 updates "
+            "since.");
+}
+
+TEST(Reward, WithoutAPlanATargetNetworkHasTwentyThousandUpdatesOrTheRun) {
+  Agent job;
+  job.go(100, [](double) { return target_ledger(199, 199, 0, 1); });
+  EXPECT_EQ(job.kinds(), "") << "some wait for 10000 updates";
+  job.say(target_ledger(100, 100, 0, 0));
+  EXPECT_EQ(job.kinds(), "lag");
+  Agent brief;
+  brief.go(100, [](double) { return target_ledger(6, 6, 0, 1); });
+  EXPECT_EQ(brief.kinds(), "");
+  EXPECT_EQ(brief.status(), "IssuesFound");
+}
+
+TEST(Reward, ATargetNetworkThatIsTheTrainedOneIsTold) {
+  Agent job;
+  job.go(4, [](double) { return target_ledger(16, 16, 16, 16); });
+  EXPECT_EQ(job.kinds(), "lag");
+  EXPECT_NE(job.summary().find("it does not lag behind"), std::string::npos) << job.summary();
+}
+
+TEST(Reward, ATargetNetworkThatStopsToFollowIsTold) {
+  Agent job;
+  job.go(10, [](double) { return target_ledger(100, 100, 2, 2); });
+  job.go(4, [](double) { return target_ledger(100, 100, 0, 0); });
+  EXPECT_EQ(job.kinds(), "") << "eight intervals";
+  job.go(1, [](double) { return target_ledger(100, 100, 0, 0); });
+  EXPECT_EQ(job.kinds(), "lag");
+}
+
+TEST(Reward, TargetNetworksThatLagAreQuiet) {
+  Agent rarely;
+  for (int i = 0; i < 60; ++i) {
+    rarely.say(target_ledger(1000, 1000, i % 10 == 9 ? 1 : 0, i % 10 == 0 ? 1 : 0));
+  }
+  EXPECT_EQ(rarely.kinds(), "");
+  Agent softly;
+  softly.go(60, [](double) { return target_ledger(1000, 1000, 1000, 0); });
+  EXPECT_EQ(softly.kinds(), "");
+  Agent still;  // nothing is trained yet
+  still.go(60, [](double) { return target_ledger(1000, 0, 0, 1000); });
+  EXPECT_EQ(still.kinds(), "");
+  EXPECT_NE(still.status(), "IssuesFound");
+  Agent other;  // a network of the same shape that never was a copy
+  other.go(60, [](double) { return target_ledger(1000, 1000, 0, 0); });
+  EXPECT_EQ(other.kinds(), "");
+  EXPECT_NE(other.status(), "IssuesFound");
+}
+
+// ------------------------------------------------------------------------------------ fresh
+
+TEST(Reward, AMemoryThatGetsNothingNewIsTold) {
+  Agent job;
+  job.go(32, [](double at) {
+    return reward_ledger({{"made", 64}, {"drawn", 64}, {"fresh", at == 0 ? 60.0 : 1.0}});
+  });
+  EXPECT_EQ(job.kinds(), "fresh");
+  EXPECT_NE(job.summary().find("were drawn for the first time, although"), std::string::npos)
+      << job.summary();
+}
+
+TEST(Reward, MemoriesThatAreRefreshedAreQuiet) {
+  struct Memory {
+    std::string name;
+    std::size_t size;
+    std::size_t made;
+    std::size_t drawn;
+  };
+  const std::vector<Memory> healthy{{"small", 50, 1, 32},
+                                    {"as large as the run", 1000000, 4, 64},
+                                    {"many draws of each", 1000000, 1, 256},
+                                    {"few draws", 1000000, 64, 4},
+                                    {"a set that is given", 1000, 0, 64}};
+  for (const Memory& memory : healthy) {
+    Agent job(11);
+    std::vector<std::uint64_t> held;
+    std::map<std::uint64_t, bool> seen;
+    std::uint64_t born = 0;
+    if (memory.made == 0) {
+      while (born < memory.size) held.push_back(born++);
+    }
+    for (int step = 0; step < 2000; ++step) {
+      for (std::size_t i = 0; i < memory.made; ++i) {
+        if (held.size() < memory.size) held.push_back(0);
+        held[born % std::min(memory.size, held.size())] = born;
+        if (held.size() < memory.size || born < memory.size) held.back() = born;
+        ++born;
+      }
+      double fresh = 0;
+      for (std::size_t i = 0; i < memory.drawn; ++i) {
+        bool& was = seen[held[job.chance.bits() % held.size()]];
+        fresh += was ? 0 : 1;
+        was = true;
+      }
+      job.say(reward_ledger({{"made", static_cast<double>(memory.made)},
+                             {"drawn", static_cast<double>(memory.drawn)},
+                             {"fresh", fresh}}));
+      if (!job.kinds().empty()) break;
+    }
+    EXPECT_EQ(job.kinds(), "") << memory.name << ": " << job.summary();
+  }
+}
+
+// ------------------------------------------------------------------------------- the card
+
+TEST(Reward, TheCardSaysWhatIsMissing) {
+  Agent job;
+  job.go(70, [&](double) { return Values{{"episode_return", job.noisy(0)}, {"reward", 1}}; });
+  const std::string told = summed_up(job.rule);
+  EXPECT_NE(told.find(R"("undecided":{"episode_return":{"episodes":64)"), std::string::npos)
+      << told;
+  EXPECT_NE(told.find("needs_entries"), std::string::npos) << told;
+  EXPECT_NE(told.find(R"("reward":{"seen":64,"changes":0,"needs":936})"), std::string::npos)
+      << told;
+}
+
+TEST(Reward, WithoutReturnsThereIsNoData) {
+  Agent job;
+  job.go(10, [](double) { return Values{{"loss", 1}}; });
+  EXPECT_EQ(job.status(), "NoData");
+}
+
+}  // namespace
+}  // namespace tocsin::rules
