@@ -13,8 +13,10 @@
 #include "app/config_trouble.h"
 #include "app/descriptor_limit.h"
 #include "app/process_metrics.h"
+#include "app/run_questions.h"
 #include "app/system_clock.h"
 #include "app/terminal.h"
+#include "app/text_table.h"
 #include "app/vocabulary.h"
 #include "core/text.h"
 
@@ -190,6 +192,27 @@ int serve(const Invocation& call, Roles roles, AppConfig loaded,
   return kOk;
 }
 
+namespace {
+
+// What each question about a run needs of the configured capture; empty where nobody asks one.
+std::string questions_text(const AppConfig& config) {
+  std::vector<std::string> types;
+  for (const auto& rule : config.rules.rules) types.push_back(rule.type);
+  std::string out;
+  bool any = false;
+  for (const RunQuestion& question : run_questions()) {
+    std::string why = unasked(question, types);
+    any = any || (why.empty() && question.rules[0] != "training_preflight");
+    if (why.empty() && question.of_ledger && !config.capture.ledger) why = "capture.ledger is off";
+    std::string lead = "  " + std::string(question.name);
+    lead.resize(13, ' ');
+    out += wrapped(lead, why.empty() ? std::string(question.needs) : "not asked: " + why, 80, 13);
+  }
+  return any ? "questions about each run, and what each needs (docs/run-card.md)\n" + out : "";
+}
+
+}  // namespace
+
 int check_command(const Invocation& call) {
   const std::string path = config_path(call.config_file);
   config::Diagnostics diagnostics;
@@ -201,7 +224,7 @@ int check_command(const Invocation& call) {
                     [](const auto& item) { return item.grade == config::Grade::warning; });
   const bool bad = diagnostics.has_errors() || (call.strict && warnings > 0);
   if (!bad && call.format == "text") {
-    std::cout << path << ": ok";
+    std::cout << questions_text(config) << path << ": ok";
     if (warnings > 0) std::cout << ", " << warnings << (warnings == 1 ? " warning" : " warnings");
     std::cout << "\n";
   }

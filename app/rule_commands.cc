@@ -1,12 +1,17 @@
 // `tocsin rules list|describe`.
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "app/commands.h"
 #include "app/input_check.h"
+#include "app/run_questions.h"
+#include "app/text_table.h"
 #include "core/json.h"
 #include "core/text.h"
 #include "rules/rules.h"
@@ -14,7 +19,8 @@
 namespace tocsin::app {
 namespace {
 constexpr const char* kDeclared = "declared";  // the type of rules without `use`
-}
+constexpr std::size_t kColumns = 100;
+}  // namespace
 
 int rules_list(const Invocation& call) {
   if (call.format == "json") {
@@ -151,6 +157,37 @@ int describe_as_json(const rules::RuleDescriptor& rule) {
   return kOk;
 }
 
+// Parameters that most rules have with the same meaning.
+std::set<std::string> shared_parameters() {
+  std::map<std::pair<std::string, std::string>, std::size_t> rules_with;
+  const auto all = rules::builtin_rules();
+  for (const auto& rule : all) {
+    for (const auto& key : config::describe(
+             [&](config::Reader& in) { (void)rule.read(in, rules::Preset::tocsin); })) {
+      ++rules_with[{key.path, key.help}];
+    }
+  }
+  std::set<std::string> out;
+  for (const auto& [key, count] : rules_with) {
+    if (2 * count > all.size()) out.insert(key.first);
+  }
+  return out;
+}
+
+// What a shared parameter is where the rule has no default of its own.
+std::string common_default(const config::KeyDoc& key) {
+  static const Defaults kOfOne(*rules::find_rule("chance_level"), rules::Preset::tocsin);
+  return kOfOne.of(key.path);
+}
+
+// The question of the run card that the rule answers; null: it is none of them.
+const RunQuestion* question_of(std::string_view rule) {
+  for (const RunQuestion& question : run_questions()) {
+    if (question.rules[0] == rule) return &question;
+  }
+  return nullptr;
+}
+
 int no_such_rule(const std::string& name) {
   std::vector<std::string> names;
   for (const auto& rule : rules::builtin_rules()) names.emplace_back(rule.name);
@@ -169,22 +206,40 @@ int rules_describe(const Invocation& call) {
   const auto* rule = rules::find_rule(call.name);
   if (rule == nullptr) return no_such_rule(call.name);
   if (json) return describe_as_json(*rule);
-  std::cout << rule->name << " (" << rule->original_name << "): " << rule->title
-            << "\n\nneeds: " << rule->needs;
-  if (const std::string_view others = input_of_others(rule->name); !others.empty()) {
-    std::cout << "; " << others;
+  std::cout << wrapped(std::string(rule->name) + " (" + std::string(rule->original_name) + "): ",
+                       std::string(rule->title), kColumns, 2);
+  if (const RunQuestion* question = question_of(rule->name)) {
+    std::cout << "asks: " << question->asks << " (question " << question->number
+              << " of the run card, " << question->name << ")\n";
   }
-  std::cout << "\nunit: " << rule->unit << "\nseverity: " << core::to_string(rule->severity)
-            << "\n\n";
+  std::string needs(rule->needs);
+  if (const std::string_view others = input_of_others(rule->name); !others.empty()) {
+    needs += "; " + std::string(others);
+  }
+  std::cout << wrapped("needs: ", needs, kColumns, 2) << "unit: " << rule->unit
+            << ", severity: " << core::to_string(rule->severity) << "\n\n";
   const Defaults ours(*rule, rules::Preset::tocsin);
   const Defaults theirs(*rule, rules::Preset::original);
-  std::printf("%-28s %-22s %s\n", "parameter", "preset: tocsin", "preset: original");
+  const std::set<std::string> shared = shared_parameters();
+  std::string of_all;
   for (const auto& key : ours.keys()) {
-    std::printf("%-28s %-22s %s\n    %s\n", key.path.c_str(), ours.of(key.path).c_str(),
-                theirs.of(key.path).c_str(), meaning(key).c_str());
+    const std::string mine = ours.of(key.path);
+    const std::string other = theirs.of(key.path);
+    if (shared.contains(key.path) && mine == other && mine == common_default(key)) {
+      of_all += (of_all.empty() ? "" : ", ") + key.path;
+      continue;
+    }
+    std::string lead = key.path;
+    lead.resize(std::max<std::size_t>(lead.size() + 2, 20), ' ');
+    std::cout << wrapped(
+        lead,
+        mine + (mine == other ? "" : " (preset original: " + other + ")") + "  " + meaning(key),
+        kColumns, 22);
   }
-  std::fflush(stdout);
-  if (!rule->presets.empty()) std::cout << "\n" << rule->presets << "\n";
+  std::cout << wrapped("as every rule: ", of_all + " (docs/rules/README.md)", kColumns, 2);
+  if (!rule->presets.empty()) {
+    std::cout << wrapped("presets: ", std::string(rule->presets), kColumns, 2);
+  }
   return kOk;
 }
 

@@ -10,6 +10,7 @@
 #include "app/view_text.h"
 #include "app/view_words.h"
 #include "core/json.h"
+#include "core/text.h"
 
 namespace tocsin::app {
 namespace {
@@ -18,6 +19,7 @@ using namespace std::chrono_literals;
 using Row = TableRow;
 
 constexpr std::size_t kMostOfASummary = 400;  // bytes of a line
+constexpr std::size_t kMostOfAHit = 160;      // bytes of an issue on a run's card
 
 std::string state_of(const core::JobEvent& run) {
   if (run.phase != core::JobPhase::ended) return "running";
@@ -225,18 +227,46 @@ std::string sums_part(const TopicView& view, core::WallTime now, std::size_t mos
   return part.with(lines);
 }
 
-std::string questions_part(const TopicView& view, core::WallTime now, std::size_t most) {
-  std::vector<Row> rows{{"JOB", "RUN", "ANSWER", "QUESTION", "ABOUT", "NUMBERS"}};
-  for (const auto* rule : sums(view, now, true)) {
-    for (CardLine& line : card_of(*rule)) {
-      rows.push_back({job_of(view, rule->run.uid), short_run(rule->run.uid), std::move(line.answer),
-                      std::move(line.rule), std::move(line.subject), std::move(line.numbers)});
-    }
+std::vector<AnsweredQuestion> card_of_run(const TopicView& view, const core::JobEvent& run) {
+  CardSources sources;
+  for (auto rule = view.rules().lower_bound({run.run.uid, ""});
+       rule != view.rules().end() && rule->first.first == run.run.uid; ++rule) {
+    sources.rules.push_back(&rule->second);
   }
-  if (rows.size() == 1) return "";
-  const Part part("questions", rows.size() - 1, most);
-  rows.resize(part.shown() + 1);
-  return part.with(text_table(rows));
+  sources.configured = run.rules;
+  sources.world_size = run.world_size;
+  for (const auto& [key, seen] : view.issues()) {
+    if (seen.newest.run.uid != run.run.uid || seen.newest.status != core::IssueStatus::firing) {
+      continue;
+    }
+    sources.firing.emplace_back(seen.newest.rule, core::cut_utf8(seen.newest.summary, kMostOfAHit));
+  }
+  return run_card(sources);
+}
+
+// Of one run its whole card; of several, where any question was answered, what they come to and what is hit.
+std::string questions_part(const TopicView& view, core::WallTime now, std::size_t most) {
+  std::vector<std::pair<const core::JobEvent*, std::vector<AnsweredQuestion>>> cards;
+  for (const auto* run : recent_runs(view, now)) {
+    std::vector<AnsweredQuestion> card = card_of_run(view, *run);
+    const bool any =
+        std::any_of(card.begin(), card.end(), [](const auto& one) { return !one.lines.empty(); });
+    if (any || view.of_one_run()) cards.emplace_back(run, std::move(card));
+  }
+  if (cards.empty()) return "";
+  const Part part("questions", cards.size(), most);
+  std::string lines;
+  for (std::size_t i = 0; i < part.shown(); ++i) {
+    auto& [run, card] = cards[i];
+    lines += "  " + job_of(view, run->run.uid) + " " + short_run(run->run.uid) +
+             (run->step ? " at step " + std::to_string(*run->step) : "") + ": " +
+             card_counts(card) + "\n";
+    if (!view.of_one_run()) {
+      std::erase_if(card, [](const auto& one) { return one.answer != "hit"; });
+    }
+    lines += card_text(card);
+  }
+  return part.with(lines);
 }
 
 std::string issues_part(const TopicView& view, core::WallTime now, std::size_t most) {
@@ -300,7 +330,8 @@ std::string status_json(const TopicView& view, const std::string& transport, cor
                                   {"state", state_of(*run)},
                                   {"captures_paused", pause_of(view, *run) != nullptr},
                                   {"step", run->step ? core::Value(*run->step) : core::Value()},
-                                  {"last_heard_of", core::to_rfc3339(run->time)}});
+                                  {"last_heard_of", core::to_rfc3339(run->time)},
+                                  {"card", card_value(card_of_run(view, *run))}});
   }
   core::ValueList issues;
   for (const auto* seen : open_issues(view))

@@ -25,4 +25,29 @@ std::string text_table(const std::vector<TableRow>& rows) {
   return out;
 }
 
+std::string wrapped(const std::string& lead, std::string_view text, std::size_t columns,
+                    std::size_t indent) {
+  std::string out = lead;
+  std::size_t column = core::count_code_points(lead);
+  bool first = true;  // of its line
+  while (!text.empty()) {
+    const std::size_t end = text.find(' ');
+    const std::string_view word = text.substr(0, end);
+    const std::size_t width = core::count_code_points(word);
+    if (!first && column + 1 + width > columns) {
+      out += "\n" + std::string(indent, ' ');
+      column = indent;
+      first = true;
+    } else if (!first) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += width;
+    first = false;
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+  }
+  return out + "\n";
+}
+
 }  // namespace tocsin::app

@@ -75,7 +75,14 @@ void TopicView::apply_rule(const core::RuleStatusEvent& rule) {
   const std::pair key{rule.run.uid, rule.rule};
   const auto run = runs_.find(rule.run.uid);
   const bool ended = run != runs_.end() && over(run->second, rule.run.attempt);
-  if (!rule.summary.empty() || (!ended && ails(rule))) {
+  const auto known = rules_.find(key);
+  const bool kept = rule.summary.empty() && known != rules_.end() &&
+                    known->second.run.attempt == rule.run.attempt && !known->second.summary.empty();
+  if (kept) {  // a status without one does not take back what was summed up before
+    core::ValueMap summary = std::move(known->second.summary);
+    known->second = rule;
+    known->second.summary = std::move(summary);
+  } else if (!rule.summary.empty() || (!ended && ails(rule))) {
     rules_[key] = rule;
   } else {
     rules_.erase(key);

@@ -310,6 +310,13 @@ class SeriesMemory {
     io(archive, memory.shared_);
     io(archive, memory.series_);
   }
+  /// All series so far whose state is a T, known by its size: fn(key, state).
+  template <typename T, typename Fn>
+  void each(Fn fn) {
+    for (auto& [key, bytes] : series_) {
+      if (bytes.size() == sizeof(T)) fn(key, as<T>(bytes));
+    }
+  }
   void clear() {
     shared_.clear();
     series_.clear();
@@ -348,10 +355,18 @@ class SeriesProgram : public Program {
                        SeriesReport& report) const = 0;
   /// Every completed evaluation pass: its mean values, placed at its last step.
   virtual void on_pass(SeriesMemory& memory, const StepPoint& pass, SeriesReport& report) const = 0;
+  /// Text of a name.
+  using NameOf = core::FunctionRef<std::string(std::uint64_t)>;
+  /// What the question came to so far (evaluate/answers_so_far.h). With `updates`: nothing unless it is time to tell.
+  [[nodiscard]] virtual core::ValueMap answers(SeriesMemory&, NameOf,
+                                               std::optional<double> /*updates*/) const {
+    return {};
+  }
 };
 
 /// `Rule` has: Config, on_step(config, memory, point, report), on_pass(…); perhaps kEveryPass: on_pass is also called
-/// for passes without a value.
+/// for passes without a value; perhaps answers(config, memory, name_of) and telling(memory), the TellingTime of them:
+/// it fills the run card.
 template <typename Rule>
 class SeriesProgramOf final : public SeriesProgram {
  public:
@@ -361,6 +376,15 @@ class SeriesProgramOf final : public SeriesProgram {
   }
   void on_pass(SeriesMemory& memory, const StepPoint& pass, SeriesReport& report) const override {
     Rule::on_pass(config, memory, pass, report);
+  }
+  [[nodiscard]] core::ValueMap answers(SeriesMemory& memory, NameOf name_of,
+                                       std::optional<double> updates) const override {
+    if constexpr (requires { Rule::answers(config, memory, name_of); }) {
+      if (!updates || Rule::telling(memory).due(*updates)) {
+        return Rule::answers(config, memory, name_of);
+      }
+    }
+    return {};
   }
   [[nodiscard]] bool every_pass() const noexcept override {
     return requires { Rule::kEveryPass; };

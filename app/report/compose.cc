@@ -2,6 +2,7 @@
 
 #include "app/report/run_report.h"
 #include "app/report/sections.h"
+#include "app/run_card.h"
 #include "core/json.h"
 #include "core/labels.h"
 #include "ingest/ingest.h"
@@ -25,10 +26,37 @@ std::vector<Section> other_sections(const RunReport& report) {
   for (const auto& rule : report.rules) {
     if (rule.summary.empty()) continue;
     if (std::find(std::begin(kOwn), std::end(kOwn), rule.rule_type) != std::end(kOwn)) continue;
+    if (is_card(rule.summary)) continue;
     Section section{"What " + rule.rule + " sums up", {}};
     tell(rule.summary, section);
     out.push_back(std::move(section));
   }
+  return out;
+}
+
+std::vector<AnsweredQuestion> card_of_report(const RunReport& report) {
+  CardSources sources;
+  for (const auto& rule : report.rules) sources.rules.push_back(&rule);
+  sources.world_size = report.world_size;
+  for (const IssueTold& told : report.issues) {
+    sources.firing.emplace_back(told.last.rule, told.last.summary);
+  }
+  return run_card(sources);
+}
+
+/// What the questions about the run came to, the worst first.
+Section card_section(const RunReport& report) {
+  const std::vector<AnsweredQuestion> card = card_of_report(report);
+  Section out{"Run card: " + card_counts(card), {}};
+  Table table{{"answer", "question", "about", "numbers"}, {}};
+  for (const AnsweredQuestion& one : card) {
+    const std::string asks(one.question->asks);
+    if (one.lines.empty()) table.rows.push_back({one.answer, asks, "", one.why});
+    for (const CardLine& line : one.lines) {
+      table.rows.push_back({line.answer, asks, line.subject, line.numbers});
+    }
+  }
+  out.add(std::move(table));
   return out;
 }
 
@@ -107,6 +135,7 @@ Page compose(const RunReport& report, const std::string& version, core::WallTime
     if (!section.blocks.empty()) page.sections.push_back(std::move(section));
   };
   add(issue_section(report));
+  add(card_section(report));
   for (Section& one : profiler_sections(report)) add(std::move(one));
   if (const auto* xgboost = summary_of(report, "create_xgboost_report")) {
     for (Section& one : xgboost_sections(*xgboost)) add(std::move(one));
@@ -159,6 +188,7 @@ std::string report_json(const RunReport& report) {
       {"judged_by", report.judged_by},
       {"gaps", report.gaps},
       {"issues", std::move(issues)},
+      {"card", card_value(card_of_report(report))},
       {"rules", std::move(rules)}});
 }
 

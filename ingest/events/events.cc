@@ -241,10 +241,10 @@ OutRecord encode_rule_status(const core::RuleStatusEvent& event, std::string_vie
   attributes.type = event_type::kRule;
   attributes.source = source_of(cluster, "rules/" + event.rule);
   // The status stays, and only what the rule sums up is new: another event; while the run goes on, one
-  // for each period.
+  // for each period. What no rule has found anything in ends once.
   const std::string_view status = core::to_string(event.status);
   const bool new_sum = event.previous == event.status && !event.summary.empty();
-  const std::string period = new_sum && event.status == core::RuleState::in_progress
+  const std::string period = new_sum && event.status != core::RuleState::no_issues_found
                                  ? "summary/" + std::to_string(core::nanoseconds(event.time))
                                  : "summary";
   attributes.id = new_sum ? core::make_id("rul_", {event.rule, run, attempt, status, period})

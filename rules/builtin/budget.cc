@@ -21,6 +21,7 @@
 
 #include "rules/builtin/rate_decay.h"
 #include "rules/builtin/training_plan.h"
+#include "rules/evaluate/answers_so_far.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
 
@@ -30,7 +31,10 @@ namespace {
 constexpr std::string_view kBudgetKinds[] = {"ends_early", "unfinished",  "per_epoch",
                                              "per_batch",  "warmup_only", "too_small"};
 struct Budget {
-  using Plan = TrainingPlan;
+  struct Plan : TrainingPlan {
+    TellingTime telling;
+    LastAnswer boosting;
+  };
   using enum TrainingPlan::Field;
   using enum TrainingPlan::Misfit;
 
@@ -57,6 +61,7 @@ struct Budget {
     std::int64_t below = 0;   // updates
     std::uint64_t values = 0;
     RateDecay decay;
+    LastAnswer answer;
   };
 
   static Defaults defaults(Preset) { return {.modes = kTrainModes}; }
@@ -108,7 +113,9 @@ struct Budget {
       if (TrainingPlan::has(one.text)) {
         if (one.text != TrainingPlan::kRoundsName) continue;
         const auto why = [&](const Subject&, unsigned) { return explain_rounds(cfg, plan); };
-        report.evaluated(key, one.text, judge_rounds(cfg, plan), point, why);
+        const Verdict verdict = judge_rounds(cfg, plan);
+        if (plan.boosting.take(verdict)) ++plan.telling.changed;
+        report.evaluated(key, one.text, verdict, point, why);
         continue;
       }
       State* state = memory.of<State>(key);
@@ -117,8 +124,43 @@ struct Budget {
         return explain(cfg, plan, *state, subject, kind);
       };
       const Verdict verdict = judge(cfg, plan, *state, point.step, one);
+      if (state->answer.take(verdict)) ++plan.telling.changed;
       report.evaluated(key, one.text, verdict, point, why);
     }
+  }
+
+  // -------------------------------------------------------------------------- what is known
+
+  static TellingTime& telling(SeriesMemory& memory) { return memory.shared<Plan>().telling; }
+
+  /// A rate fits a plan: without one, only what it has done so far is known.
+  static core::ValueMap answers(const Config&, SeriesMemory& memory,
+                                SeriesProgram::NameOf name_of) {
+    const Plan& plan = memory.shared<Plan>();
+    AnswerCard card;
+    if (const std::string_view answer = answer_of(plan.boosting.verdict()); !answer.empty()) {
+      card.add(
+          answer, "boosting",
+          {{"covers", reached(plan)}, {"rounds", plan[kRounds]}, {"shrinkage", plan[kShrinkage]}});
+    }
+    memory.each<State>([&](const SeriesKey& key, const State& state) {
+      const Verdict verdict = state.answer.verdict();
+      std::string_view answer = answer_of(verdict);
+      if (answer.empty()) return;
+      core::ValueMap numbers;
+      if (answer == "hit") numbers.emplace_back("kind", std::string(kind_of(verdict, kKinds)));
+      const bool planned = plan[kUpdates] > 0 || plan[kFollowsMetric] > 0;
+      if (answer == "ok" && !planned) {
+        answer = "undecided";
+        numbers.emplace_back("needs", "the planned updates (hook.plan)");
+      }
+      if (plan[kUpdates] > 0) numbers.emplace_back("planned_updates", plan[kUpdates]);
+      if (plan[kSchedule] > 0) numbers.emplace_back("schedule", plan[kSchedule]);
+      numbers.emplace_back("updates", static_cast<double>(state.step) + 1);
+      numbers.emplace_back("worth", state.worth);
+      card.add(answer, name_of(key.name), std::move(numbers));
+    });
+    return card.take();
   }
 
   static void on_pass(const Config&, SeriesMemory&, const StepPoint&, SeriesReport&) {}

@@ -104,6 +104,9 @@ struct LossCurve {
     return seen < kMedian ? kInsufficient : kOk;
   }
 
+  /// The values behind the newest points.
+  [[nodiscard]] LossBlock newest() const { return values_of(kMedian); }
+
  private:
   void take(std::int64_t step, double point) {
     if (seen > 0) wobble += std::fabs(point - points.back());

@@ -53,6 +53,7 @@
 #include "rules/builtin/metric_name.h"
 #include "rules/builtin/success_course.h"
 #include "rules/builtin/whole_start.h"
+#include "rules/evaluate/answers_so_far.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
 
@@ -93,6 +94,7 @@ struct LossNotDecreasing {
     std::int64_t rose_at = 0;  // step of that
     SuccessCourse success;
     FallingEvaluation evaluation;
+    TellingTime telling;
   };
   static constexpr std::string_view kRate = "learning_rate";
   struct State : LossCurve, LossInterval {
@@ -102,6 +104,7 @@ struct LossNotDecreasing {
     std::array<Saved, kTail> tail{};
     std::uint32_t tail_size = 0;
     Gap<4> gap{};
+    LastAnswer answer;
   };
 
   static Defaults defaults(Preset) { return {}; }
@@ -293,11 +296,27 @@ struct LossNotDecreasing {
         }
       }
       if (!verdict) continue;
+      if (state->answer.take(*verdict)) ++memory.shared<Shared>().telling.changed;
       const auto why = [&](const Subject& subject, unsigned kind) {
         return explain(cfg, *state, subject, kind, lack);
       };
       report.evaluated(key, one.value->text, *verdict, point, why);
     }
+  }
+
+  static TellingTime& telling(SeriesMemory& memory) { return memory.shared<Shared>().telling; }
+  static core::ValueMap answers(const Config& cfg, SeriesMemory& memory,
+                                SeriesProgram::NameOf name_of) {
+    AnswerCard card;
+    if (cfg.original) return {};  // two values that it compares are no course
+    memory.each<State>([&](const SeriesKey& key, const State& state) {
+      const Verdict verdict = state.answer.verdict();
+      card.add(
+          answer_of(verdict),
+          name_of(key.name) + ' ' + std::string(core::to_string(static_cast<core::Mode>(key.mode))),
+          curve_numbers(state, kind_of(verdict, kKinds)));
+    });
+    return card.take();
   }
 
   static Verdict with(unsigned kind, const std::optional<Verdict>& verdict) {

@@ -111,4 +111,25 @@ inline Finding tell_curve(const LossCurve& state, const LossJump& jump, std::int
       .with("best_step", state.best_step);
 }
 
+/// For the run card: where the curve began, where it is now with an interval of 95 %, and its best.
+inline core::ValueMap curve_numbers(const LossCurve& curve, std::string_view kind) {
+  constexpr double kDeviations = 1.96;
+  core::ValueMap out;
+  if (!kind.empty()) out.emplace_back("kind", std::string(kind));
+  if (curve.seen < LossCurve::kMedian) {
+    out.emplace_back("points", static_cast<double>(curve.seen));
+    out.emplace_back("needs_points", static_cast<double>(LossCurve::kMedian - curve.seen));
+    return out;
+  }
+  const LossBlock now = curve.newest();
+  const double width = kDeviations * std::sqrt(now.variance() / now.n);
+  out.emplace_back("first", curve.first);
+  out.emplace_back("now", now.mean);
+  out.emplace_back("now_low", now.mean - width);
+  out.emplace_back("now_high", now.mean + width);
+  out.emplace_back("best", curve.best);
+  out.emplace_back("values", static_cast<double>(curve.brought));
+  return out;
+}
+
 }  // namespace tocsin::rules

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "rules/builtin/pairing_course.h"
+#include "rules/evaluate/answers_so_far.h"
 #include "rules/finding.h"
 #include "rules/rule.h"
 #include "rules/sentence.h"
@@ -69,7 +70,11 @@ inline core::ValueMap pairing_numbers(const PairingCourse& course, const Pairing
   const double weight = ShareCounts::kWeights[0] * (eval ? 0.5 : 0.75);
   const double needed = observations_needed(0.5, bounds.share, bounds.alpha * weight);
   out.emplace_back("needs_pairs", std::max(0.0, needed - (eval ? recent.pairs : course.all.pairs)));
-  if (!eval) out.emplace_back("needs_steps", course.skill.missing());
+  if (!eval) {
+    out.emplace_back("steps", course.steps);
+    out.emplace_back("needs_steps", course.skill.missing());
+  }
+  tell_starving(out, run.updates, run.planned);
   return out;
 }
 

@@ -40,7 +40,13 @@ struct Parity {
   struct Config {
     double margin = 0.05;
   };
-  struct State {};
+  struct State {
+    AnswersSoFar answers;
+    template <typename A>
+    friend void io(A& a, State& s) {
+      io_all(a, s.answers);
+    }
+  };
   /// Two distributions that are compared.
   struct Gap {
     double distance = 0;
@@ -96,17 +102,17 @@ struct Parity {
     return out;
   }
 
-  static void judge(const Config& cfg, State&, const StepSet& set, SetReport& report) {
+  static void judge(const Config& cfg, State& state, const StepSet& set, SetReport& report) {
     LedgerSets sets;
     for (const StepRow& row : set.rows) {
       const Name* name = report.scope().find(row.name());
       if (name != nullptr && row.scalar) take_set(sets, name->text, row.row.sum);
     }
-    for (const auto& [name, data] : sets) judge_set(cfg, name, data, report);
+    for (const auto& [name, data] : sets) judge_set(cfg, state, name, data, report);
   }
 
-  static void judge_set(const Config& cfg, const std::string& name, const LedgerSet& data,
-                        SetReport& report) {
+  static void judge_set(const Config& cfg, State& state, const std::string& name,
+                        const LedgerSet& data, SetReport& report) {
     const bool training = name == "train" || data.field("same") > 0;
     const std::string column = worst_column(data);
     const Gap targets = of_targets(data);
@@ -125,6 +131,12 @@ struct Parity {
     } else if (!any) {
       verdict = kInsufficient;
     }
+    state.answers.note(name, verdict,
+                       {{"targets_apart", targets.distance},
+                        {"column_apart", inputs.distance},
+                        {"allowed", targets.allowed(cfg.margin)},
+                        {"rows", data.field("rows")}},
+                       kParityKinds);
     const std::string unit = std::string(kLedgerData) + name;
     report.evaluated({{"metric", unit}}, name, verdict, [&](const Subject&, unsigned kind) {
       if (kind == kStopsOnTraining) return stops(name);

@@ -14,6 +14,7 @@
 //         were (the hook does not look then); without a loss scaler.
 // Source  ours; docs/rules/precision.md.
 
+#include <algorithm>
 #include <string>
 
 #include "rules/evaluate/step_set.h"
@@ -60,9 +61,12 @@ struct Precision {
   struct State {
     Stored stored;
     Scaled scaled;
+    double weights_judged = 0;  // windows
+    double scaler_judged = 0;
+    AnswersSoFar answers;
     template <typename A>
     friend void io(A& a, State& s) {
-      io_all(a, s.stored, s.scaled);
+      io_all(a, s.stored, s.scaled, s.weights_judged, s.scaler_judged, s.answers);
     }
   };
   /// What a step says; negative: nothing.
@@ -117,12 +121,30 @@ struct Precision {
       if (stored.updates++ == 0) stored.since = set.step;
       stored.elements += now.elements;
       stored.swallowed += now.swallowed;
+      if (state.weights_judged == 0) note(state, "weights", kInsufficient, cfg.updates);
     }
-    if (now.window >= 0 && now.unmoved >= 0) judge_stored(cfg, state.stored, now, report);
-    if (now.scaled >= 0) judge_scaled(cfg, state.scaled, now, set, report);
+    if (now.window >= 0 && now.unmoved >= 0) judge_stored(cfg, state, now, report);
+    if (now.scaled >= 0) judge_scaled(cfg, state, now, set, report);
   }
 
-  static void judge_stored(const Config& cfg, Stored& stored, const Said& now, SetReport& report) {
+  /// What is known of the present window, of `needed` updates.
+  static void note(State& state, std::string_view subject, Verdict verdict, double needed) {
+    const bool weights = subject == "weights";
+    const Stored& stored = state.stored;
+    const Scaled& scaled = state.scaled;
+    const double updates = weights ? static_cast<double>(stored.updates) : scaled.attempts;
+    const double whole = weights ? stored.elements : scaled.attempts;
+    const double lost = weights ? stored.swallowed : scaled.left_out;
+    state.answers.note(subject, verdict,
+                       {{weights ? "swallowed" : "left_out", whole > 0 ? lost / whole : 0},
+                        {weights ? "updates_seen" : "updates_scaled", updates},
+                        {weights ? "needs_updates_seen" : "needs_updates_scaled",
+                         std::max(0.0, needed - updates)}},
+                       kPrecisionKinds);
+  }
+
+  static void judge_stored(const Config& cfg, State& state, const Said& now, SetReport& report) {
+    Stored& stored = state.stored;
     const bool enough = stored.updates >= cfg.updates && stored.elements > 0 && now.window > 0;
     const bool lost = enough && stored.swallowed > cfg.share * stored.elements &&
                       now.unmoved > cfg.share * now.window;
@@ -130,18 +152,27 @@ struct Precision {
     report.evaluated(
         {{"metric", "weights"}}, "weights", verdict,
         [&](const Subject& subject, unsigned) { return explain(cfg, stored, now, subject); });
-    if (enough) stored = {};
+    if (!enough) return;
+    ++state.weights_judged;
+    note(state, "weights", verdict, cfg.updates);
+    stored = {};
   }
 
-  static void judge_scaled(const Config& cfg, Scaled& scaled, const Said& now, const StepSet& set,
+  static void judge_scaled(const Config& cfg, State& state, const Said& now, const StepSet& set,
                            SetReport& report) {
+    Scaled& scaled = state.scaled;
     if (scaled.attempts == 0) scaled.since = set.step;
     scaled.attempts += now.scaled;
     // An optimizer that unscales by itself is called, and leaves the update out in its kernel.
     scaled.left_out += std::max(now.left_out, 0.0) + (set.skipped ? 1 : 0);
+    if (state.scaler_judged == 0) {
+      note(state, "loss_scale", kInsufficient, cfg.attempts * (scaled.settled ? 1 : 2));
+    }
     if (scaled.attempts < cfg.attempts) return;
     if (scaled.settled) {
       const bool many = scaled.left_out > cfg.skipped * scaled.attempts;
+      ++state.scaler_judged;
+      note(state, "loss_scale", many ? hit(kSkipped) : kOk, cfg.attempts);
       report.evaluated(
           {{"metric", "loss_scale"}}, "loss_scale", many ? hit(kSkipped) : kOk,
           [&](const Subject& subject, unsigned) { return explain(cfg, scaled, subject); });

@@ -38,9 +38,10 @@ struct ProbabilitiesIntoLoss {
   struct State {
     std::map<std::uint64_t, std::uint32_t> steps;  // in a row, by name
     std::map<std::uint64_t, std::uint32_t> calls;  // the same of the ledger's, by name of the call
+    AnswersSoFar answers;
     template <typename A>
     friend void io(A& a, State& s) {
-      io_all(a, s.steps, s.calls);
+      io_all(a, s.steps, s.calls, s.answers);
     }
   };
 
@@ -72,12 +73,19 @@ struct ProbabilitiesIntoLoss {
     if (call[LedgerCall::samples] <= 0) return;
     const bool such = call.has(LedgerCall::ceiling);
     const std::uint64_t number = core::name_hash(call.name);
+    const std::string name(call.name);
+    if (!such) state.answers.note(name, kOk, {});
     if (!such && !state.calls.contains(number)) return;
     if (state.calls.size() >= kMostCalls && !state.calls.contains(number)) return;
     std::uint32_t& steps = state.calls[number];
     steps = such ? std::min(steps + 1, cfg.samples) : 0;
     const Verdict verdict = !such ? kOk : steps < cfg.samples ? kInsufficient : hit();
-    const std::string name(call.name);
+    if (such) {
+      state.answers.note(name, verdict,
+                         {{"ceiling", call[LedgerCall::ceiling]},
+                          {"steps", steps},
+                          {"needs_steps", static_cast<double>(cfg.samples - steps)}});
+    }
     report.evaluated({{"metric", name}}, name, verdict, [&](const Subject& subject, unsigned) {
       const double ceiling = call[LedgerCall::ceiling];
       Finding finding = Finding::that("ceiling", ceiling);

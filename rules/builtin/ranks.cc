@@ -47,9 +47,11 @@ struct Ranks {
   };
   struct State {
     std::vector<Rank> ranks;  // by rank
+    double compared = 0;      // steps
+    AnswersSoFar answers;
     template <typename A>
     friend void io(A& a, State& s) {
-      io_all(a, s.ranks);
+      io_all(a, s.ranks, s.compared, s.answers);
     }
   };
 
@@ -83,7 +85,7 @@ struct Ranks {
     }
     if (now.size() < 2) return report.without_unit(EvaluationOutcome::not_applicable);
     find_twins(now);
-    bool twins = false;
+    std::size_t alike = 0;
     bool told = false;
     for (Rank& one : now) {
       const auto before = std::find_if(state.ranks.begin(), state.ranks.end(),
@@ -93,13 +95,18 @@ struct Ranks {
         one.twin = one.rank;
         continue;
       }
-      twins = true;
+      ++alike;
       const bool on = known && before->twin == one.twin;
       one.row = on ? before->row + 1 : 1;
       if (on) one.since = before->since;
       told = told || one.row >= cfg.steps;
     }
-    const Verdict verdict = told ? hit(kSameBatches) : twins ? kInsufficient : kOk;
+    const Verdict verdict = told ? hit(kSameBatches) : alike > 0 ? kInsufficient : kOk;
+    state.answers.note("batches", verdict,
+                       {{"ranks", static_cast<double>(now.size())},
+                        {"ranks_alike", static_cast<double>(alike)},
+                        {"steps", ++state.compared}},
+                       kKinds);
     report.evaluated({}, "batches", verdict,
                      [&](const Subject& subject, unsigned) { return explain(cfg, now, subject); });
     state.ranks = std::move(now);

@@ -56,6 +56,16 @@ void SeriesEvaluator::on_values(const StepPoint& point, bool pass, const Place& 
   } else {
     program_.on_step(state, point, report);
   }
+  const auto name_of = [&](std::uint64_t name) { return scope.text(name); };
+  const std::int64_t update = point.mode == core::Mode::eval ? point.train_step : point.step;
+  core::ValueMap told = program_.answers(state, name_of, static_cast<double>(update) + 1);
+  if (!told.empty()) scope.so_far(point.time, std::move(told));
+}
+
+void SeriesEvaluator::on_end(Scope& scope) {
+  const auto name_of = [&](std::uint64_t name) { return scope.text(name); };
+  core::ValueMap told = program_.answers(state, name_of, std::nullopt);
+  if (!told.empty()) scope.summary(std::move(told));
 }
 
 }  // namespace tocsin::rules

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "rules/evaluate/answers_so_far.h"
 #include "rules/evaluate/evaluator.h"
 #include "rules/evaluate/spare_nodes.h"
 
@@ -194,7 +195,7 @@ class StepSets {
 /// `Rule` has: Config; State, with io(), one per mode (and worker); kPerWorker; kSent, the
 /// statistics beside the columns that it reads; judge(config, state, set, report); perhaps takes(config,
 /// rows, scope): false of rows that nothing can follow from, which are then not kept; perhaps kJoinsModes:
-/// one State for all modes.
+/// one State for all modes. A State with `answers` (answers_so_far.h) fills the run card.
 template <typename Rule>
 struct StepSetMemory {
   StepSets sets;
@@ -247,6 +248,8 @@ class StepSetEvaluator : public EvaluatorOf<StepSetMemory<Rule>> {
     while (auto next = this->state.sets.take_any()) judge(std::move(*next), scope);
     if constexpr (requires { Rule::summary(this->state.states, scope); }) {
       scope.summary(Rule::summary(this->state.states, scope));
+    } else if constexpr (kAnswers) {
+      scope.summary(AnswersSoFar::of_all(this->state.states));
     }
     if constexpr (requires { Rule::unjudged(scope); }) {
       if (std::string why = Rule::unjudged(scope); !why.empty()) scope.unjudged(std::move(why));
@@ -263,6 +266,8 @@ class StepSetEvaluator : public EvaluatorOf<StepSetMemory<Rule>> {
   }
 
  private:
+  static constexpr bool kAnswers = requires(typename Rule::State & state) { state.answers.time; };
+
   static std::pair<std::uint32_t, std::uint8_t> who(std::uint32_t worker, core::Mode mode) {
     return {Rule::kPerWorker ? worker : Scope::kNoWorker, static_cast<std::uint8_t>(mode)};
   }
@@ -290,6 +295,11 @@ class StepSetEvaluator : public EvaluatorOf<StepSetMemory<Rule>> {
     auto owner = unit;
     if constexpr (requires { Rule::kJoinsModes; }) owner.second = UINT8_MAX;
     Rule::judge(config_, this->state.states[owner], set, report);
+    if constexpr (kAnswers) {
+      const std::int64_t update = set.mode == core::Mode::eval ? set.after_train : set.step;
+      tell_answers(this->state.states, std::max(0.0, static_cast<double>(update) + 1), set.time,
+                   scope);
+    }
     this->state.sets.recycle(std::move(waiting.rows));
   }
 

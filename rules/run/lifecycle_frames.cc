@@ -42,6 +42,9 @@ void LifecycleFrames::on_lifecycle(Run& run, std::uint32_t number, const core::F
       if (auto alert = script_alert_of(body)) {
         return own_.tell(run, number, header.time, std::move(*alert));
       }
+      if (auto kept = protocol_kept(body); !kept.empty()) {
+        own_.sum_up(run, Operational::training_preflight, header.time, std::move(kept));
+      }
       if (auto finding = preflight_finding(body)) {
         own_.raise(run, Operational::training_preflight, number, header.time, std::move(*finding));
       }

@@ -43,6 +43,10 @@ void OwnIssues::lower(Run& run, Operational which, std::uint32_t worker, std::in
   book_.resolve(run, key, core::Resolution::recovered, place);
 }
 
+void OwnIssues::sum_up(Run& run, Operational which, std::int64_t time, core::ValueMap told) {
+  reports_.sum_up_own(run, ctx_.rules->own(which), std::move(told), time);
+}
+
 void OwnIssues::make_room(Run& run, std::uint32_t rule, std::uint32_t worker, const Place& place) {
   const OpenKey* oldest = nullptr;
   std::int64_t since = 0;

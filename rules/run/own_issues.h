@@ -18,6 +18,8 @@ class OwnIssues {
 
   void raise(Run& run, Operational which, std::uint32_t worker, std::int64_t time, Finding finding);
   void lower(Run& run, Operational which, std::uint32_t worker, std::int64_t time);
+  /// A line of the run card.
+  void sum_up(Run& run, Operational which, std::int64_t time, core::ValueMap told);
   /// What the script says: an issue per worker and title. Said again it is an issue anew, so that
   /// people hear of it anew.
   void tell(Run& run, std::uint32_t worker, std::int64_t time, ScriptAlert alert);

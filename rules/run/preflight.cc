@@ -133,4 +133,17 @@ std::optional<Finding> preflight_finding(const core::Lifecycle& body) {
   return finding;
 }
 
+core::ValueMap protocol_kept(const core::Lifecycle& body) {
+  core::ValueMap kept;
+  const auto* findings = core::as<ValueList>(body.findings);
+  for (const Value& one : findings == nullptr ? ValueList() : *findings) {
+    if (core::text_at(one, "kind") != "kept") continue;
+    const auto* checks = core::as<std::int64_t>(core::find(one, "count"));
+    const std::string model = core::text_at(one, "model");
+    kept.emplace_back(model.empty() ? "the model" : model,
+                      core::ValueMap{{"checks", checks == nullptr ? 0 : *checks}});
+  }
+  return kept.empty() ? core::ValueMap() : core::ValueMap{{"ok", std::move(kept)}};
+}
+
 }  // namespace tocsin::rules

@@ -142,6 +142,21 @@ void Reports::status(Run& run, std::uint32_t rule, core::RuleState state, std::s
   emit(std::move(event));
 }
 
+void Reports::sum_up_own(const Run& run, std::uint32_t rule, core::ValueMap told,
+                         std::int64_t time) {
+  if (run.id.shard != 0) return;
+  const RuleSettings& which = ctx_.rules->settings(rule);
+  core::RuleStatusEvent event;
+  event.rule = which.name;
+  event.rule_type = which.type;
+  event.rule_version = which.version;
+  event.status = event.previous = core::RuleState::in_progress;
+  event.summary = std::move(told);
+  event.run = run_ref(run);
+  event.time = core::wall_time(time);
+  emit(std::move(event));
+}
+
 core::Issue Reports::make_issue(const Run& run, const RuleSettings& which, const Open& open,
                                 const Place& place) const {
   core::Issue issue;

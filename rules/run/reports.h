@@ -25,6 +25,8 @@ class Reports {
   /// else as far as the run has come.
   void status(Run& run, std::uint32_t rule, core::RuleState state, std::string reason = {},
               core::ValueMap summary = {}, std::optional<std::int64_t> as_of = {});
+  /// What a rule of the engine's own has to tell of a run that goes on.
+  void sum_up_own(const Run& run, std::uint32_t rule, core::ValueMap told, std::int64_t time);
   [[nodiscard]] core::Issue make_issue(const Run& run, const RuleSettings& which, const Open& open,
                                        const Place& place) const;
   /// The same event, however often it is made, has the same id.

@@ -190,7 +190,7 @@ def test_init_writes_what_check_accepts_and_overwrites_nothing(tmp_path):
     code, out, _ = run_cli("init", path)
     assert code == 0 and str(path) in out
     code, out, _ = run_cli("check", "--strict", path)
-    assert (code, out) == (0, f"{path}: ok\n")
+    assert code == 0 and out.endswith(f"\n{path}: ok\n") and "warning" not in out
     code, _, err = run_cli("init", path)
     assert code == 1 and "left as it is" in err
 
@@ -209,8 +209,7 @@ def test_version_and_what_is_mistyped():
 def test_a_rule_is_described_with_the_meaning_of_each_parameter():
     code, out, _ = run_cli("rules", "describe", "vanishing_gradient")
     assert code == 0
-    assert re.search(r"^threshold +1e-07 +1e-07\n    number, > 0: mean magnitude below which a gradient has vanished$", out, re.M), out
-    assert "duration: least time between reports" in out
+    assert re.search(r"^threshold +1e-07  number, > 0: mean magnitude below which a gradient has vanished$", out, re.M), out
     code, out, _ = run_cli("rules", "describe", "all_zero")
     assert code == 0 and "percentage of zeros that is too much" in out
 

@@ -94,7 +94,16 @@ class Telemetry:
         return str(self.frames[0].header["run"])
 
     def lifecycles(self, event):
-        return [frame.lifecycle for frame in self.of_kind(wire.LIFECYCLE) if frame.lifecycle["event"] == event]
+        """Of the first updates, what looks wrong: that the protocol is kept is ``protocol_kept()``."""
+        told = [frame.lifecycle for frame in self.of_kind(wire.LIFECYCLE) if frame.lifecycle["event"] == event]
+        return [one for one in told if not self._is_kept(one)]
+
+    def protocol_kept(self):
+        return [frame.lifecycle["findings"] for frame in self.of_kind(wire.LIFECYCLE) if self._is_kept(frame.lifecycle)]
+
+    @staticmethod
+    def _is_kept(lifecycle):
+        return [one.get("kind") for one in lifecycle.get("findings") or []] == ["kept"]
 
 
 def acks(directory):

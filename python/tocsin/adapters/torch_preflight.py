@@ -11,6 +11,7 @@ from .torch_settings import betas_swapped, decay_negative, dropouts, dropouts_in
 from .torch_state import state_matters
 from .torch_zero import held
 
+CHECKS = 12  # kinds of findings that tell() looks for
 UPDATES = 3  # looked at: a part that has no gradient in one of them may have one in the next
 _MAX_NAMES, _SHOWN = 20, 5
 
@@ -120,8 +121,9 @@ class Preflight:
                  f"{_are(self._silent)} in eval state while it trains (was train() called on what from_pretrained() gives?)")
         if self._evaluating:
             find("eval_mode", [], 0, f"{what} is trained in its eval state")
-        if told or words:
-            sink.preflight(told, words)
+        if not told:  # for the run card
+            told.append({"kind": "kept", "model": what, "count": CHECKS, "names": []})
+        sink.preflight(told, words)
 
     def _has_moved(self, parameter: Any) -> bool:
         """An optimizer that we do not see has changed it since the first update."""
