@@ -10,6 +10,8 @@ Classes have outputs ``(n, …, K)``; quantities and switches have outputs ``(n,
 import math
 from typing import Any, List, NamedTuple, Optional, Tuple
 
+from ._ledger_by_class import FIELDS, MOST, MOST_LOSS
+
 HEAD = ("rows", "samples", "weight", "loss", "pairs", "wins", "straight", "crossed", "one_target", "output_spread",
         "target_spread", "right", "answers", "labels", "same_as_input", "same_by_chance", "input_places", "ceiling")
 KINDS = ("cross_entropy", "binary", "squared", "absolute", "huber", "poisson", "other")
@@ -19,6 +21,7 @@ MOST_UNITS = 65536  # outputs of more have no constant
 MAX_KEPT = 2048   # numbers that a step gives back of targets whose constant needs them all
 LEAST_CHANGE = 1e-6  # of the loss of a pair: an exchange that changes less is rounding
 EPSILON = 1e-7    # as Keras clips probabilities
+CLEAR = 0.9       # share of a class from which on a target of several is one of this class
 
 
 class Form(NamedTuple):
@@ -37,8 +40,13 @@ class Form(NamedTuple):
     same: bool = False     # inputs and targets are whole numbers of one shape
 
     @property
+    def by_class(self) -> int:
+        """Numbers at the end that are sums per class, class by class for each of ``FIELDS``."""
+        return self.units * len(FIELDS) if self.kind == "cross_entropy" and self.units <= MOST else 0
+
+    @property
     def length(self) -> int:
-        return len(HEAD) + {"squared": 2 * self.units, "absolute": self.kept * (self.units + 1), "other": 0,
+        return self.by_class + len(HEAD) + {"squared": 2 * self.units, "absolute": self.kept * (self.units + 1), "other": 0,
                             "huber": self.kept * (self.units + 1)}.get(self.kind, self.units)
 
 
@@ -57,6 +65,10 @@ class Operations:
 
     def segment_sum(self, values: Any, ids: Any, count: int) -> Any:
         return self.module.bincount(ids, weights=values, minlength=count)[:count]
+
+    def like(self, flat: Any, values: Any) -> Any:
+        """In the shape of ``values``."""
+        return self.module.reshape(flat, self.module.shape(values))
 
     def is_whole(self, value: Any) -> bool:
         return str(value.dtype).startswith(("int", "uint"))
@@ -181,7 +193,29 @@ def _about_classes(ops: Any, call: Call, ones: Any, weights: Any, samples: Any) 
     one = number(xp.max(counts) >= xp.sum(counts)) * number(samples > 1)
     spread = (1 - xp.sum((counts / many) ** 2)) * samples
     right = xp.sum(ones * number(answer == target))
-    return [one, spread, right, xp.max(said), labels], [heavy]
+    tail = [heavy, *_by_class(ops, call, ones, target, answer)] if form.by_class else [heavy]
+    return [one, spread, right, xp.max(said), labels], tail
+
+
+def _by_class(ops: Any, call: Call, ones: Any, target: Any, answer: Any) -> List[Any]:
+    """``FIELDS`` of each class. A target of several classes counts for one that has nearly all of it. Pairs: of each sample whose partner has
+    another class, whether its own class is more probable for it than for the partner."""
+    xp, form = ops.module, call.form
+    number = lambda value: ops.cast(value, ops.floats)  # noqa: E731
+    partner = partners(ops, column(call.outputs))
+    if len(call.targets.shape) == len(call.outputs.shape):
+        ones = ones * number(xp.reshape(xp.max(call.targets, axis=-1), (-1,)) > CLEAR)
+    shape = xp.sum(call.outputs, axis=-1)
+    ids, counts = ops.like(target, shape), ops.like(ones, shape)
+    logs = _logs(ops, form, number(call.outputs))
+    own = xp.take_along_axis(logs, ids[..., None], axis=-1)[..., 0]
+    other = xp.take_along_axis(xp.take(logs, partner, axis=0), ids[..., None], axis=-1)[..., 0]
+    differ = (ids != xp.take(ids, partner, axis=0)) & (counts * xp.take(counts, partner, axis=0) > 0)
+    known = differ & (xp.abs(own - other) > LEAST_CHANGE * xp.maximum(xp.abs(own), xp.abs(other)))
+    loss = counts * xp.where(own > -MOST_LOSS, -own, 0 * counts + MOST_LOSS)
+    flat = lambda value: xp.reshape(number(value), (-1,))  # noqa: E731
+    sums = [ones, None, ones * number(answer == target), flat(loss), flat(known), flat(known & (own > other))]
+    return [ops.segment_sum(ones, answer, form.units) if one is None else ops.segment_sum(one, target, form.units) for one in sums]
 
 
 def _tail(ops: Any, form: Form, values: Any, weights: Any, total: Any) -> List[Any]:
@@ -268,12 +302,7 @@ def sample_losses(ops: Any, form: Form, outputs: Any, targets: Any) -> Any:
 
 def _cross_entropy(ops: Any, form: Form, z: Any, targets: Any) -> Any:
     xp = ops.module
-    if form.from_logits:
-        top = xp.max(z, axis=-1, keepdims=True)
-        logs = z - top - xp.log(xp.sum(xp.exp(z - top), axis=-1, keepdims=True))
-    else:
-        p = z / xp.sum(z, axis=-1, keepdims=True)
-        logs = xp.log(xp.minimum(xp.maximum(p, 0 * p + EPSILON), 0 * p + 1 - EPSILON))
+    logs = _logs(ops, form, z)
     if len(targets.shape) == len(z.shape):
         hit = xp.sum(ops.cast(targets, ops.floats) * logs, axis=-1)
     else:
@@ -283,6 +312,16 @@ def _cross_entropy(ops: Any, form: Form, z: Any, targets: Any) -> Any:
     if not form.smoothing:
         return -hit
     return -(1 - form.smoothing) * hit - form.smoothing * xp.mean(logs, axis=-1)
+
+
+def _logs(ops: Any, form: Form, z: Any) -> Any:
+    """Logarithms of the classes' probabilities."""
+    xp = ops.module
+    if form.from_logits:
+        top = xp.max(z, axis=-1, keepdims=True)
+        return z - top - xp.log(xp.sum(xp.exp(z - top), axis=-1, keepdims=True))
+    p = z / xp.sum(z, axis=-1, keepdims=True)
+    return xp.log(xp.minimum(xp.maximum(p, 0 * p + EPSILON), 0 * p + 1 - EPSILON))
 
 
 # ---- a call from what a script has

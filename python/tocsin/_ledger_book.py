@@ -4,7 +4,8 @@ import math
 from typing import Any, Dict, List, Tuple
 
 from ._ledger import Form
-from ._ledger_constants import Constant, split
+from ._ledger_by_class import Row, Tables
+from ._ledger_constants import Constant, by_class, split
 
 FIRST = 64           # steps that are all measured
 SHARE = 0.002        # of the time of training
@@ -86,6 +87,7 @@ class Book:
         self._ids: Dict[str, int] = {}
         self.training, self.evaluation = Pace(), Pace()
         self.seconds = 0.0
+        self.classes = Tables(sink.clock, self._publish_classes)
 
     def counts(self) -> Dict[str, Any]:
         """For ``hook.stats()``."""
@@ -102,7 +104,8 @@ class Book:
         if name not in self._constants and len(self._constants) >= MAX_CALLS:
             self.skip("calls")
             return
-        head, tail = split(vector.astype("float64"))
+        vector = vector.astype("float64")
+        head, tail = split(form, vector)
         if not head["rows"] > 0:
             return  # of a step that was not measured
         constant = self._constants.setdefault(name, Constant())
@@ -127,6 +130,9 @@ class Book:
             self._sums[name]["ceiling"] = head["ceiling"]
         if learns:
             self._learn.append((name, form, head, tail))
+        table = by_class(form, vector)
+        if table is not None:
+            self.classes.add(name, table, learns)
 
     def _sum(self, name: str, values: Dict[str, float]) -> None:
         sums = self._sums.setdefault(name, {})
@@ -140,13 +146,21 @@ class Book:
             for field, value in sums.items():
                 if field == "trivial" and self._without.get(name):
                     continue
-                full = f"ledger/{name}/{field}"
-                if full not in self._ids:
-                    self._ids[full] = self._sink.scalar(full, "ledger")
-                self._sink.publish_scalar(full, value)
+                self._publish(f"ledger/{name}/{field}", value)
         self._sums, self._without = {}, {}
+        self.classes.look()
         if ends:
             self.learn()
+
+    def _publish(self, full: str, value: float) -> None:
+        if full not in self._ids:
+            self._ids[full] = self._sink.scalar(full, "ledger")
+        self._sink.publish_scalar(full, value)
+
+    def _publish_classes(self, name: str, rows: List[Row]) -> None:
+        with self._sink.guard("ledger"):
+            for field, value in rows:
+                self._publish(f"ledger/{name}/{field}", value)
 
     def learn(self) -> None:
         """The step has ended whose targets were added."""

@@ -108,7 +108,12 @@ def _rows(form: Form, head: Dict[str, float], tail: Any) -> Any:
     return values, tail[form.kept * form.units:][:rows]
 
 
-def split(vector: Any) -> Any:
-    """(head by name, tail) of what ``moments`` gave."""
+def split(form: Form, vector: Any) -> Any:
+    """(head by name, tail) of what ``moments`` gave, but for its sums per class."""
     numbers: List[float] = vector[:len(HEAD)].tolist()
-    return dict(zip(HEAD, numbers)), vector[len(HEAD):]
+    return dict(zip(HEAD, numbers)), vector[len(HEAD):len(vector) - form.by_class]
+
+
+def by_class(form: Form, vector: Any) -> Any:
+    """A row for each of ``FIELDS``; None: it has none."""
+    return vector[-form.by_class:].reshape(-1, form.units) if form.by_class else None

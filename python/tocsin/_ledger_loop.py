@@ -45,6 +45,8 @@ class LoopLedger:
                 for name, form, vector in found():
                     book.add(name, form, vector, learns=training)
                 book.publish()
+                if not training:
+                    book.classes.passes.ended()
                 spent = perf_counter() - now
                 book.seconds += spent
             if training:

@@ -76,6 +76,7 @@ class StepClock:
         self._state_matters = True
         self.evaluates = False  # it has been applied in its eval state since it last was in its training state
         self.applied: Optional[bool] = None  # a watched model, since the mode began; None: nobody sees it
+        self.leaving: List[Callable[[str], None]] = []  # told of the mode that ends, while its step is still there
         self._told: Tuple[str, Optional[bool]] = ("", None)
         self._drivers: List[Tuple["weakref.ref[Any]", str]] = []
         self._known: Set[int] = set()  # id() of each
@@ -297,6 +298,7 @@ class StepClock:
 
     def change_mode(self, mode: str) -> None:
         self.close()
+        self.leave()
         self.mode = mode
         self.state = FRESH
         self.applied = self.applied and False
@@ -304,6 +306,11 @@ class StepClock:
             self._queue.put(self._client.set_mode, _client.MODES[mode])
         else:
             self._client.set_mode(_client.MODES[mode])
+
+    def leave(self) -> None:
+        """The mode ends."""
+        for leaves in list(self.leaving):
+            leaves(self.mode)
 
     def close(self) -> None:
         """Nothing more is said of a step that was held open."""

@@ -342,6 +342,7 @@ class Sink(LateValues):
         """The hook ends: adapters let go, what waits for a device is waited for."""
         for adapter in self.adapters():
             self.let_go(adapter)
+        self.clock.leave()
         self.queue.drain(wait=True)
         self.clock.close()
 

@@ -36,7 +36,7 @@ def expected(form, outputs, targets, weights=None, inputs=None):
     for at in range(0, len(outputs), BATCH):
         part = [None if one is None else one[at:at + BATCH] for one in (outputs, targets, weights, inputs)]
         call = prepared(Operations(), form, *part)
-        head, tail = split(moments(Operations(), call))
+        head, tail = split(call.form, moments(Operations(), call))
         trivial = constant.loss(call.form, head, tail)
         constant.learn(call.form, head, tail)
         found.append({**head, **({} if trivial is None else {"trivial": trivial})})

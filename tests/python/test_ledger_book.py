@@ -1,4 +1,6 @@
 """The ledger's pace, and what of its sums goes out; loops of one's own with arrays of NumPy."""
+from types import SimpleNamespace
+
 import numpy
 import pytest
 
@@ -41,7 +43,7 @@ class Sink:
     """What a Book publishes."""
 
     def __init__(self):
-        self.told, self.roles = {}, {}
+        self.told, self.roles, self.clock = {}, {}, SimpleNamespace(mode="train", leaving=[], position=lambda: ("train", 0))
 
     def scalar(self, name, role):
         self.roles[name] = role

@@ -18,7 +18,7 @@ def told(form, outputs, targets, weights=None, inputs=None, loss=None):
     call = prepared(OPS, form, *arrays, loss=loss)
     vector = moments(OPS, call)
     assert vector.shape == (call.form.length,)
-    return (call.form, *split(vector))
+    return (call.form, *split(call.form, vector))
 
 
 def plain_loss(form, z, t):

@@ -80,16 +80,19 @@ def ledger():
     """The same of the fields that docs/ledger.md lists."""
     page = (ROOT / "docs/ledger.md").read_text(encoding="utf-8")
     ours = text("python/tocsin")
-    rules = text("rules/builtin", skip=("rules/builtin/ledger_rows.h",))
+    of_classes = text("rules/builtin", skip=("rules/builtin/ledger_rows.h",))
+    others = text("rules/builtin", skip=("rules/builtin/ledger_rows.h", "rules/builtin/ledger_classes.h"))
     out = {}
     for heading, form in (("Fields of a loss call", r"\bF::{}\b|\bLedgerCall::{}\b|field(_of)?\(\"{}\"|\"{}\""), ("The plan", r"\[{}\]"),
                           ("Embeddings", r"\"{}\""), ("Precision", r"\"ledger/precision/{}\"|\"{}\""), ("Rewards", r"\"{}\""),
-                          ("Target networks", r"\"{}\"")):
+                          ("Target networks", r"\"{}\""),
+                          ("Classes", r"\bLedgerClass::{}\b|\bC::{}\b|\bsums\[{}\]|field == \"{}\"")):
+        rules = of_classes if heading == "Classes" else others
         table = re.search(rf"^## {heading}\n.*?(?=^## )", page, re.DOTALL | re.MULTILINE).group(0)
         for cells in re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", table, re.MULTILINE):
             for field in re.findall(r"`(\w+)`", cells):
-                name = "k" + "".join(part.capitalize() for part in field.split("_")) if heading == "The plan" else field
-                out[f"ledger {field}"] = (re.search(form.replace("{}", name), rules) is not None, f'"{field}"' in ours or f"{field}=" in ours)
+                name = "k" + "".join(part.capitalize() for part in field.split("_")) if heading == "The plan" else field.removeprefix("class_")
+                out[f"ledger {field}"] = (re.search(form.replace("{}", name), rules) is not None, f'"{name}"' in ours or f'"{field}"' in ours or f"{field}=" in ours)
     return out
 
 

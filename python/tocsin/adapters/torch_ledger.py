@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..sink import Sink
 from .torch_ledger_budget import Budget
+from .torch_ledger_by_class import Classes
 from .torch_ledger_calls import Arguments, Measured, measure, measure_embedding
 from .torch_ledger_embeddings import Embeddings, embedding_of
 from .torch_ledger_functions import tell, tell_no_more
@@ -60,6 +61,7 @@ class Ledger:
 
             self._inputs = Inputs(sink, self.given)
         self._models = Models(sink, self._asks, lambda: self._budget.calls, self._found, self._looked_at)
+        self._classes = Classes(sink, lambda: [one for one in self._calls.values() if one is not None], lambda: sink.guard("ledger"))
         sink.attach(self)
         sink.ledger = self
         tell(self)
@@ -82,6 +84,7 @@ class Ledger:
                 self._inputs.over()
         self._models.detach()
         self.given.detach()
+        self._classes.end()
         self._calls.clear()
 
     def watches(self, model: Any, optimizer: Any) -> bool:
@@ -178,10 +181,13 @@ class Ledger:
             return
         call = self._call_of(given)
         if call is not None:
+            self._classes.before(learns)
             measured = measure(given, call.state, learns)
             add_same(measured, given, self._models.input())
-            self._publish(call, measured, clock.position() if learns else None)
+            at = clock.position() if learns else None
+            self._publish(call, measured, at)
             self._look_at_inputs(call, given, learns)
+            self._classes.after(call, at)
         budget.add(thread_time() - began)
 
     def _look_at_inputs(self, call: "_Call", given: Any, learns: bool) -> None:
@@ -212,12 +218,14 @@ class Ledger:
         began, clock = thread_time(), self._sink.clock
         call = self._call_of(given) if self._begins(clock.position()[1]) else None
         if call is not None:
+            self._classes.before(True)
             measured = measure(given, call.state, True)
             if now:
                 self._publish(call, measured, clock.position())
             else:
                 self._told(call, measured, clock.position(), False)
             self._look_at_inputs(call, given, True)
+            self._classes.after(call, clock.position())
         self._budget.add(thread_time() - began)
 
     def _due(self, step: int) -> bool:

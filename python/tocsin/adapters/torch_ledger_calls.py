@@ -7,6 +7,7 @@ import inspect
 import sys
 from typing import Any, Callable, Dict, List, NamedTuple, Tuple
 
+from .torch_ledger_by_class import add_pair
 from .torch_ledger_classes import measure_classes
 from .torch_ledger_embeddings import Embedding, sums_of_embedding
 from .torch_ledger_functions import original
@@ -91,7 +92,7 @@ def measure(given: Any, state: Dict[str, Any], learns: bool) -> Measured:
         found = given.sums(torch, state, learns)
         if given.output.dim() > 0 and given.output.shape[0] == 1 and given.target.dim() > 0 \
                 and (given.output.dim() == 2 or given.name in FAMILIES):
-            found.update(_pair_with_held(torch, given, state, "held" if learns else "held in evaluation"))
+            found.update(_pair_with_held(torch, given, state, learns))
         return _measured(torch, found)
 
 
@@ -108,16 +109,18 @@ def _measured(torch: Any, found: Dict[str, Any]) -> Measured:
     return Measured(known, tuple(numbers), torch.stack([one.double() for one in numbers.values()]) if numbers else None)
 
 
-def _pair_with_held(torch: Any, given: Any, state: Dict[str, Any], key: str) -> Dict[str, Any]:
+def _pair_with_held(torch: Any, given: Any, state: Dict[str, Any], learns: bool) -> Dict[str, Any]:
     """Sums of the pair of a call's one sample with that of the call before; every other call has one. A copy of the other's
     sample waits for it."""
     output, target = given.output.detach(), given.target.detach()
+    key, apart = "held" if learns else "held in evaluation", {}
     held = state.pop(key, None)
     if held is None or held[0].shape != output.shape or held[1].shape != target.shape:
         if output.numel() + target.numel() <= MAX_HELD:
             state[key] = output.clone(), target.clone()
         return {}
-    found = given.with_tensors(torch.cat((held[0], output)), torch.cat((held[1], target))).sums(torch, {}, False)
+    found = given.with_tensors(torch.cat((held[0], output)), torch.cat((held[1], target))).sums(torch, apart, False)
+    add_pair(state, learns, apart)
     return {name: found[name] for name in ("pairs", "wins", "straight", "crossed") if name in found}
 
 

@@ -4,6 +4,8 @@ one label for each sample or place, or of shares; with weights of classes, smoot
 import math
 from typing import Any, Dict
 
+from .._ledger import CLEAR
+from .torch_ledger_by_class import add_on_device, table_of
 from .torch_ledger_host import HostClasses, numpy_of
 from .torch_ledger_rows import Rows, compare, partner, rows_that_count, spread
 
@@ -84,6 +86,10 @@ class _Classes:
             state["counts"] = shares if past is None else state["counts"] + shares
         factor = 1.0 if not self._scaled else rows.count / self._sum(self._weight[own])  # as the reduction divides
         answer = self._scores.argmax(1)
+        table = table_of(torch, state, learns, self._classes, label.device)
+        if table is not None:
+            clear = mask if not self._soft else own.max(1)[0] > CLEAR if mask is None else mask & (own.max(1)[0] > CLEAR)
+            add_on_device(torch, table, logs, label, clear, answer, first, second, rows.pairs)
         part = shares / shares.sum()
         out = {"samples": rows.count, "loss": self._sum(loss) * factor, "trivial": self._sum(trivial) * factor,
                "past": 0.0 if past is None else 1.0, **pair,

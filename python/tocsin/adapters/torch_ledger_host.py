@@ -8,6 +8,8 @@ import math
 import sys
 from typing import Any, Dict
 
+from .torch_ledger_by_class import add_on_host, table_of
+
 MOST = 1 << 14  # numbers of a call's outputs
 TIE, FAR = 1e-6, 1e30  # as in torch_ledger_rows.py
 
@@ -69,10 +71,12 @@ class HostClasses:
             logs = logs - np.log(np.exp(logs).sum(1, keepdims=True))
         place = np.arange(count)
         flat = self._flat(logs)
-        loss = flat - self._found(logs[place, target], target)
+        own = logs[place, target]
+        loss = flat - self._found(own, target)
         others, mine = target[half:2 * half], target[:half]
         swapped = np.concatenate((others, mine))
-        crossed = (flat if isinstance(flat, float) else flat[:2 * half]) - self._found(logs[place[:2 * half], swapped], swapped)
+        exchanged = logs[place[:2 * half], swapped]
+        crossed = (flat if isinstance(flat, float) else flat[:2 * half]) - self._found(exchanged, swapped)
         pair = compare(np, loss[:half] + loss[half:2 * half], crossed[:half] + crossed[half:], mine != others)
         here = np.bincount(target, minlength=classes)
         before = state.get("counts")
@@ -87,11 +91,14 @@ class HostClasses:
         if self._weight is not None and given.reduction() == "mean":
             factor = float(count / self._weight[target].sum())
         answer = scores.argmax(1)
+        answers, table = np.bincount(answer, minlength=classes), table_of(torch, state, learns, classes, "cpu")
+        if table is not None:
+            add_on_host(np, table.numpy(), target, half, own, exchanged, answer, here, answers)
         out = {"samples": float(count), "loss": float(loss.sum()) * factor, "trivial": float(trivial.sum()) * factor,
                "past": 0.0 if before is None else 1.0, **pair, "output_spread": spread(np, scores),
                "target_spread": count - float(here @ here) / count, "one_target": float(here.max() == count),
                "right": float(np.count_nonzero(answer == target)),
-               "answers": float(np.bincount(answer, minlength=classes).max()), "labels": float(here.max())}
+               "answers": float(answers.max()), "labels": float(here.max())}
         out["straight"], out["crossed"] = out["straight"] * factor, out["crossed"] * factor
         if given.name == "cross_entropy" and classes >= 2:
             out["ceiling"] = math.log(math.e + classes - 1) - 1

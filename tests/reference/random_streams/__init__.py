@@ -39,6 +39,7 @@ FAMILIES = {
     "parity": ("parity", ledger.parity),
     "collapse": ("collapse", ledger.collapse),
     "reward": ("reward", ledger.reward),
+    "left_out_class": ("left_out_class", ledger.left_out_class),
 }
 
 

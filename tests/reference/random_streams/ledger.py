@@ -218,3 +218,51 @@ def reward(chance):
     # What an agent does in its eval state counts as well, but on which side of the next training step is left open.
     schedule = chance.choice((common.train_only, common.train_only, common.global_only))(chance, length)
     return [{"use": "reward", "preset": chance.choice(("tocsin", "original")), "with": parameters}], common.play(chance, schedule, fill, worlds=(1, 1, 2))
+
+
+def left_out_class(chance):
+    """Sums per class of one or two calls, some of whose classes are random, silent, rare or missing in training."""
+    parameters = common.shared(chance, ("train", "eval"))
+    for name, choices in (("lead", (0.1, 0.5, 0.8)), ("usual", (0.65, 0.9)), ("samples", (20, 100)), ("alpha", (1e-6, 0.05))):
+        if chance.random() < 0.2:
+            parameters[name] = chance.choice(choices)
+    number, many = chance.choice((2, 3, 5, 12)), chance.random() < 0.1
+    traits = [chance.choice(("usual", "usual", "usual", "random", "silent", "rare", "missing", "hard", "late")) for _ in range(number)]
+    w, right, size = chance.choice((0.7, 0.85, 0.95)), chance.choice((0.4, 0.7, 0.9)), chance.choice((40, 200, 1000, 4000))
+    begins = chance.randint(0, 6)
+
+    def sums(mode, step):
+        rows, samples, trained, count = {}, 0, 0, 0
+        for at, trait in enumerate(traits):
+            if mode == "train" and trait == "missing":
+                continue
+            trait = "random" if trait == "late" and step < begins else trait
+            labels = round(size * chance.uniform(0.8, 1.2) * (chance.choice((0.02, 0.2)) if trait == "rare" and mode == "train" else 1))
+            pairs = round(labels * chance.uniform(0.5, 0.95))
+            share = {"random": 0.5, "silent": 0.5, "hard": 0.65, "rare": 0.6}.get(trait, w)
+            good = {"random": 0.1, "silent": 0.0, "rare": 0.1, "hard": 0.3}.get(trait, right)
+            values = {"labels": labels, "answers": 0 if trait == "silent" else labels, "right": round(good * labels), "pairs": pairs,
+                      "wins": min(pairs, max(0, round(pairs * share + chance.uniform(-2, 2) * math.sqrt(pairs) / 4))),
+                      "loss": labels * math.log(number) * (1.2 if trait in ("silent", "random") else 0.4)}
+            if mode == "eval":
+                values["trained"] = 0 if trait == "missing" else round(size * (0.02 if trait == "rare" else 1) * (step + 1))
+                trained += values["trained"]
+            samples, count = samples + labels, count + 1
+            rows.update({f"{field}/{at}": value for field, value in values.items() if value})
+        rows.update(samples=samples, count=count + (100 if many else 0))
+        if mode == "eval" and chance.random() < 0.9:
+            rows["trained"] = trained
+        return rows
+
+    calls = chance.choice((("cross_entropy",), ("cross_entropy",), ("cross_entropy", "nll_loss")))
+
+    def fill(worker, mode, step):
+        values = {}
+        for call in calls:
+            if chance.random() < 0.8:
+                values.update({f"ledger/{call}/class_{name}": math.nan if chance.random() < 0.005 else value for name, value in sums(mode, step).items()})
+        if values:
+            worker.scalars(*((name, float(value), "ledger") for name, value in values.items()))
+
+    schedule = chance.choice((common.train_only, common.train_and_eval, common.train_and_eval))(chance, chance.randint(3, 25))
+    return [{"use": "left_out_class", "preset": chance.choice(("tocsin", "original")), "with": parameters}], common.play(chance, schedule, fill)
