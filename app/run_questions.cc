@@ -54,7 +54,7 @@ constexpr std::array<RunQuestion, 12> kQuestions{{
     {8,
      "groups",
      "Is any class or group left out?",
-     {"groups", "", ""},
+     {"left_out_class", "", ""},
      "no classes have been counted",
      "targets of classes: 50 samples of each class"},
     {9,

@@ -140,10 +140,13 @@ inline core::ValueMap class_numbers(const ClassCourse& course, const ClassBounds
       "random_class", "never_answered", "never_seen", "rarely_seen"};
   const ClassWindow usual(course.window, bounds);
   core::ValueMap out;
+  std::string kinds;
   for (unsigned kind = 0; kind < ClassCourse::kKinds; ++kind) {
     if (course.told[kind].empty()) continue;
-    out.emplace_back(std::string(kNames[kind]), class_names(classes_told(course, kind)));
+    kinds += (kinds.empty() ? "" : "; ") + std::string(kNames[kind]) + ": " +
+             class_names(classes_told(course, kind));
   }
+  if (!kinds.empty()) out.emplace_back("kind", kinds);
   out.emplace_back("updates", course.at);
   out.emplace_back("samples", course.window.samples);
   out.emplace_back("classes", course.window.count / std::max(course.window.senders, 1.0));

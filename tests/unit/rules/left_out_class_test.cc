@@ -140,8 +140,9 @@ TEST(LeftOutClass, AClassWhoseLabelsAreRandomIsNamed) {
             std::string::npos)
       << job.said();
   EXPECT_EQ(job.rule.firing()[0].severity, core::Severity::warning);
-  EXPECT_NE(summed_up(job.rule).find(R"({"hit":{"cross_entropy train":{"random_class":"class 4")"),
-            std::string::npos)
+  EXPECT_NE(
+      summed_up(job.rule).find(R"({"hit":{"cross_entropy train":{"kind":"random_class: class 4")"),
+      std::string::npos)
       << summed_up(job.rule);
 }
 
