@@ -1,35 +1,58 @@
 // Fires when evaluation does not see the world that training sees.
 //
-// Reads   scalars ledger/data/<set>/… (docs/ledger.md), which the callbacks of boosters send. Of all workers.
-// Window  one step: the one that tells of the sets.
-// Fires   targets            the labels of an evaluation set are distributed unlike those of training, by more than
+// Reads   of boosters scalars ledger/data/<set>/…, of other jobs ledger/world/… and the loss calls (docs/ledger.md). Of all workers.
+// Window  boosters: the step that tells of the sets. Else one evaluation, against the newer half of training (inputs,
+//         targets) or the newest 32 steps (losses).
+// Fires   for boosters:
+//         targets            the labels of an evaluation set are distributed unlike those of training, by more than
 //                            `margin` of them and more than twice what order in time makes within training, at 0.0005
 //         inputs             the same of a column, at 0.0005 for all columns together
 //         stops_on_training  early stopping goes by the training set (certain)
 //         Distances of distributions have bounds that hold for any distribution: P(distance > t) <= C exp(-2 t² nm/(n+m)),
 //         C = e per column (Dvoretzky, Kiefer and Wolfowitz, of two samples), 2^K for the total variation of K classes.
-// Quiet   for the training set under another name; for rankings, which send none of it.
+//         for other jobs, each by `errors` (8) errors at least, which come from blocks of batches:
+//         inputs    mean or deviation of an input (of a channel) differs by `moved` (0.1) of a deviation; by 3 times that
+//                   unless training has seen inputs again unchanged: augmentation. Then info, if it is less than a
+//                   deviation, as where the targets differ
+//         targets   the same of quantities, or so large a share of labels would have to change (info)
+//         loss      the first evaluation, in the first epoch, is worse by `loss` (0.25) of the trivial loss than training
+//                   around it, worse than the trivial loss and than training ever was; inputs alike
+//         reversed  it is better by that, and less than half, or a sixth, of training before and behind it (info)
+// Quiet   for the training set under another name; for rankings, which send none of it. With `shifted` all but
+//         stops_on_training.
 // Source  our own; docs/rules/parity.md.
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
+#include <utility>
 
+#include "rules/builtin/ledger_rows.h"
 #include "rules/builtin/ledger_sets.h"
+#include "rules/builtin/world_course.h"
+#include "rules/builtin/world_rows.h"
+#include "rules/builtin/world_telling.h"
 #include "rules/evaluate/step_set.h"
 #include "rules/sentence.h"
 
 namespace tocsin::rules {
 namespace {
 
-constexpr std::string_view kParityKinds[] = {"targets", "inputs", "stops_on_training"};
+constexpr std::string_view kParityKinds[] = {"targets", "inputs", "stops_on_training", "loss",
+                                             "reversed"};
 
 struct Parity {
   static constexpr std::span<const std::string_view> kKinds = kParityKinds;
   static constexpr bool kPerWorker = false;
   static constexpr TensorUse kTensorUse = TensorUse::none;
   static constexpr std::span<const Sent> kSent{};
-  enum Kind : unsigned { kTargets, kInputs, kStopsOnTraining };
+  static constexpr bool kJoinsModes = true;
+  enum Kind : unsigned { kTargets, kInputs, kStopsOnTraining, kLoss, kReversed };
+  static constexpr std::size_t kMostUnits = 64;  // of a run
+  static constexpr std::size_t kMostCalls = 64;
+  static constexpr double kUnchanged = 0.9;  // of the samples of training are seen again
+  static constexpr double kFirstTold = 64;   // updates; from then on whenever they have doubled
   static constexpr double kLogAlpha = -7.6009024595420822;  // ln 0.0005
   static constexpr double kDrifts = 2;  // what comes next may be as far again as training went
   static constexpr double kLateShare =
@@ -39,13 +62,36 @@ struct Parity {
 
   struct Config {
     double margin = 0.05;
+    WorldBounds bounds;
+    bool shifted = false;
   };
   struct State {
+    std::map<std::string, WorldCourse> units;
+    std::map<std::string, WorldLoss> losses;  // by call
     AnswersSoFar answers;
+    double updates = 0;
+    double passes = 0;  // over the training data that have begun
+    double second = 0;  // updates when the second one began; 0: it has not
+    double averages = 0;
+    double repeats = 0;  // inputs of training come again unchanged
+    double pass_at = -1;
+    double pass_open = 0;  // an evaluation that was not judged
+    double judged = 0;     // evaluations
     template <typename A>
     friend void io(A& a, State& s) {
-      io_all(a, s.answers);
+      io_all(a, s.units, s.losses, s.answers, s.updates, s.passes, s.second, s.averages, s.repeats,
+             s.pass_at, s.pass_open, s.judged);
     }
+    /// `updates`: when these were sent.
+    void take_passes(double sent, double its_updates) {
+      passes = std::max(passes, sent);
+      if (passes > 1 && second == 0) second = its_updates;
+    }
+    /// Nothing had been trained on twice at the newest evaluation. It is judged behind the training step that follows it.
+    [[nodiscard]] bool in_first_epoch() const {
+      return passes > 0 && (second == 0 || second > pass_at);
+    }
+    [[nodiscard]] double times() const { return repeats > 0 ? 1 : WorldBounds::kAugmented; }
   };
   /// Two distributions that are compared.
   struct Gap {
@@ -65,10 +111,22 @@ struct Parity {
     }
   };
 
-  static Defaults defaults(Preset) { return {.modes = kTrainModes, .patterns = {"^ledger/data/"}}; }
+  static Defaults defaults(Preset) {
+    return {.modes = static_cast<std::uint8_t>(kTrainModes | mode_bit(core::Mode::eval)),
+            .roles = {core::Role::ledger},
+            .patterns = {"^ledger/data/"}};
+  }
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("margin", cfg.margin, config::between(0.0, 1.0),
-                "share of labels or elements that may lie elsewhere");
+                "share of labels or elements of a booster's set that may lie elsewhere");
+    in.optional("errors", cfg.bounds.errors, config::at_least(1.0),
+                "difference of evaluation and training that is none, in its errors");
+    in.optional("moved", cfg.bounds.moved, config::between(0.0, 10.0),
+                "deviations that mean or deviation may differ by; share of labels");
+    in.optional("loss", cfg.bounds.loss, config::at_least(0.0),
+                "share of the trivial loss that the first evaluation may be worse by");
+    in.optional("shifted", cfg.shifted,
+                "evaluation is meant to see another world: only stops_on_training is judged");
   }
   static std::vector<Need> needs(const Config&) { return {{"ledger"}}; }
 
@@ -103,12 +161,31 @@ struct Parity {
   }
 
   static void judge(const Config& cfg, State& state, const StepSet& set, SetReport& report) {
+    judge_sets(cfg, state, set, report);
+    if (cfg.shifted) return;
+    const LedgerStep calls(set, report.scope());
+    const WorldStep step(set, report.scope());
+    if (set.mode == core::Mode::train) {
+      train(cfg, state, calls, step, set, report);
+    } else if (set.mode == core::Mode::eval) {
+      evaluate(cfg, state, calls, step, set, report);
+    }
+  }
+
+  // ------------------------------------------------------------------------------ boosters
+
+  static void judge_sets(const Config& cfg, State& state, const StepSet& set, SetReport& report) {
     LedgerSets sets;
+    if (set.mode == core::Mode::eval) return;
     for (const StepRow& row : set.rows) {
       const Name* name = report.scope().find(row.name());
       if (name != nullptr && row.scalar) take_set(sets, name->text, row.row.sum);
     }
-    for (const auto& [name, data] : sets) judge_set(cfg, state, name, data, report);
+    for (const auto& [name, data] : sets) {
+      const double compared = data.field("train_compared");
+      if (compared > 0 && data.field("train_repeats") >= kUnchanged * compared) state.repeats = 1;
+      judge_set(cfg, state, name, data, report);
+    }
   }
 
   static void judge_set(const Config& cfg, State& state, const std::string& name,
@@ -120,9 +197,10 @@ struct Parity {
     const bool any = data.has("target_distance") || !column.empty();
     unsigned kinds = 0;
     if (training && data.field("stops") > 0) kinds |= 1U << kStopsOnTraining;
-    if (!training && data.has("target_distance") && targets.told(cfg.margin))
+    const bool compared = !training && !cfg.shifted;
+    if (compared && data.has("target_distance") && targets.told(cfg.margin))
       kinds |= 1U << kTargets;
-    if (!training && !column.empty() && inputs.told(cfg.margin)) kinds |= 1U << kInputs;
+    if (compared && !column.empty() && inputs.told(cfg.margin)) kinds |= 1U << kInputs;
     Verdict verdict = kOk;
     if (kinds != 0) {
       verdict = {EvaluationOutcome::hit, static_cast<std::uint8_t>(kinds)};
@@ -131,12 +209,13 @@ struct Parity {
     } else if (!any) {
       verdict = kInsufficient;
     }
-    state.answers.note(name, verdict,
-                       {{"targets_apart", targets.distance},
-                        {"column_apart", inputs.distance},
-                        {"allowed", targets.allowed(cfg.margin)},
-                        {"rows", data.field("rows")}},
-                       kParityKinds);
+    if (data.has("rows") || any)
+      state.answers.note(name, verdict,
+                         {{"targets_apart", targets.distance},
+                          {"column_apart", inputs.distance},
+                          {"allowed", targets.allowed(cfg.margin)},
+                          {"rows", data.field("rows")}},
+                         kParityKinds);
     const std::string unit = std::string(kLedgerData) + name;
     report.evaluated({{"metric", unit}}, name, verdict, [&](const Subject&, unsigned kind) {
       if (kind == kStopsOnTraining) return stops(name);
@@ -190,6 +269,170 @@ struct Parity {
         .with("column", column)
         .with("log_probability", gap.log_chance(cfg.margin));
   }
+
+  // ---------------------------------------------------------------------------- other jobs
+
+  /// The entry of a name; nullptr: there are too many.
+  template <typename T>
+  static T* of(std::map<std::string, T>& map, std::string_view name, std::size_t most) {
+    const auto [at, fresh] = map.try_emplace(std::string(name));
+    if (!fresh || map.size() <= most) return &at->second;
+    map.erase(at);
+    return nullptr;
+  }
+
+  static void train(const Config& cfg, State& state, const LedgerStep& calls, const WorldStep& step,
+                    const StepSet& set, SetReport& report) {
+    if (state.pass_open > 0) {
+      judge_pass(cfg, state, report);
+    }
+    state.updates = static_cast<double>(set.step) + 1;
+    state.take_passes(step.passes, state.updates);
+    if (step.averages) state.averages = 1;
+    for (const auto& [unit, sums] : step.units) {
+      if (WorldCourse* course = of(state.units, unit, kMostUnits)) {
+        course->add_train(sums, state.updates);
+      }
+    }
+    for (const LedgerCall& call : calls.calls) {
+      if (!call.comparable()) continue;
+      WorldLoss* loss = of(state.losses, call.name, kMostCalls);
+      if (loss == nullptr) continue;
+      loss->add_train(entry(call));
+      if (loss->follow(cfg.bounds, state.times()) && loss->first_epoch > 0) {
+        tell_loss(cfg, state, std::string(call.name), *loss, report);
+      }
+    }
+    if (state.judged > 0) return;
+    for (const auto& [unit, sums] : step.units) {
+      const auto known = state.units.find(unit);
+      if (known == state.units.end()) continue;
+      const double steps = known->second.entries();
+      state.answers.note(world_name(world_group(unit)), kInsufficient,
+                         {{"steps", steps},
+                          {"needs_steps", std::max(0.0, DoubledLooks::kWindow - steps)},
+                          {"evaluations", 0}});
+    }
+  }
+
+  static void evaluate(const Config& cfg, State& state, const LedgerStep& calls,
+                       const WorldStep& step, const StepSet& set, SetReport& report) {
+    const auto at = static_cast<double>(std::max<std::int64_t>(set.after_train, -1) + 1);
+    if (at != state.pass_at) {
+      if (state.pass_open > 0) judge_pass(cfg, state, report);
+      for (auto& [unit, course] : state.units) course.pass = {};
+      for (auto& [call, loss] : state.losses) loss.pass = {};
+      state.pass_at = at;
+    }
+    for (const auto& [unit, sums] : step.units) {
+      if (const auto known = state.units.find(unit); known != state.units.end()) {
+        known->second.pass.add(sums);
+        state.pass_open = 1;
+      }
+    }
+    for (const LedgerCall& call : calls.calls) {
+      const auto known = state.losses.find(std::string(call.name));
+      if (known == state.losses.end() || !call.comparable()) continue;
+      known->second.pass.add(entry(call));
+      state.pass_open = 1;
+    }
+    if (state.pass_open > 0 && !step.in_parts) judge_pass(cfg, state, report);
+    state.take_passes(step.passes, at + 1);  // the next one may have begun
+  }
+
+  static WorldLoss::Entry entry(const LedgerCall& call) {
+    return {call[LedgerCall::samples], call[LedgerCall::loss], call[LedgerCall::trivial]};
+  }
+
+  /// Of each group of units.
+  static std::map<std::string, WorldVerdict> verdicts(const WorldBounds& bounds,
+                                                      const State& state) {
+    std::map<std::string, WorldVerdict> out;
+    for (const auto& [unit, course] : state.units) {
+      const WorldGap& gap = course.gap;
+      WorldVerdict& group = out[std::string(world_group(unit))];
+      const bool label = unit.starts_with("class/");
+      if (label && gap.known > 0) group.distance += std::fabs(gap.mean) / 2;
+      const auto far = [&](const WorldGap& one) {
+        return label ? one.mean_errors
+                     : std::max(one.moved(bounds, 1) ? std::fabs(one.mean) : 0,
+                                one.scaled(bounds, 1) ? std::fabs(std::log(one.deviation)) : 0);
+      };
+      group.evaluated = group.evaluated || gap.eval > 0;
+      if (group.worst.empty() || gap.known > group.gap.known ||
+          (gap.known > 0 && far(gap) > far(group.gap))) {
+        group.worst = unit;
+        group.gap = gap;
+      }
+    }
+    return out;
+  }
+
+  static void judge_pass(const Config& cfg, State& state, SetReport& report) {
+    state.pass_open = 0;
+    ++state.judged;
+    for (auto& [unit, course] : state.units) course.compare(!unit.starts_with("class/"));
+    auto groups = verdicts(cfg.bounds, state);
+    bool targets_differ = false;
+    for (auto& [name, group] : groups) {
+      if (name.starts_with("class/")) {
+        group.hit = group.distance > cfg.bounds.moved && group.gap.mean_errors > cfg.bounds.errors;
+      } else {
+        group.hit = group.gap.hit(cfg.bounds, name.starts_with("target/") ? 1 : state.times());
+      }
+      if (!name.starts_with("input/")) targets_differ = targets_differ || group.hit;
+    }
+    bool alike = true;
+    for (auto& [name, group] : groups) {
+      const bool input = name.starts_with("input/");
+      if (!group.evaluated) continue;
+      const bool known = group.gap.known > 0;
+      group.info = targets_differ || (state.times() > 1 && !group.gap.plain());
+      if (input) alike = alike && known && !group.hit;
+      const Verdict verdict = !known       ? kInsufficient
+                              : !group.hit ? kOk
+                                           : hit(input ? kInputs : kTargets);
+      state.answers.note(world_name(name), verdict,
+                         {{"moved", group.gap.mean},
+                          {"deviation", group.gap.deviation},
+                          {"distance", group.distance},
+                          {"errors", std::max(group.gap.mean_errors, group.gap.deviation_errors)},
+                          {"training_batches", group.gap.train},
+                          {"evaluation_batches", group.gap.eval}},
+                         kParityKinds);
+      const std::string unit = std::string(kLedgerWorld) + name;
+      report.evaluated({{"metric", unit}}, unit, verdict, [&](const Subject&, unsigned) {
+        if (input) return world_input(cfg.bounds, state.times(), group);
+        return world_targets(cfg.bounds, name.substr(name.find('/') + 1), group);
+      });
+    }
+    for (auto& [call, loss] : state.losses) {
+      if (!(loss.pass.samples > 0)) continue;
+      loss.judge(cfg.bounds, alike && state.in_first_epoch());
+      tell_loss(cfg, state, call, loss, report);
+    }
+  }
+
+  static bool is_worse(const State& state, const WorldLoss& loss) {
+    return loss.worse >= (state.averages > 0 ? 2 : 1);
+  }
+  static void tell_loss(const Config& cfg, State& state, const std::string& call,
+                        const WorldLoss& loss, SetReport& report) {
+    const bool worse = is_worse(state, loss);
+    const Verdict verdict = worse               ? hit(kLoss)
+                            : loss.reversed > 0 ? hit(kReversed)
+                            : !loss.decided()   ? kInsufficient
+                                                : kOk;
+    state.answers.note(call, verdict,
+                       {{"evaluation", loss.first},
+                        {"training", loss.before},
+                        {"trivial", loss.trivial},
+                        {"errors", loss.errors}},
+                       kParityKinds);
+    report.evaluated({{"metric", call}}, call, verdict, [&](const Subject&, unsigned kind) {
+      return world_loss(cfg.bounds, call, loss, kind == kReversed);
+    });
+  }
 };
 
 }  // namespace
@@ -199,10 +442,11 @@ RuleDescriptor parity() {
           .original_name = "Parity",
           .title = "Evaluation does not see the world that training sees.",
           .unit = "metric",
-          .needs = "scalars ledger/data/… of a booster's callback",
+          .needs = "the ledger",
           .presets = "",
           .severity = core::Severity::warning,
-          .groups = group::kDefault | group::kXGBoost,
+          .version = "2",
+          .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
           .read = &read_step_set_rule<Parity>};
 }
 

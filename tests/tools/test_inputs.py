@@ -88,6 +88,7 @@ def ledger():
                           ("Target networks", r"\"{}\""),
                           ("Classes", r"\bLedgerClass::{}\b|\bC::{}\b|\bsums\[{}\]|field == \"{}\"")):
         rules = of_classes if heading == "Classes" else others
+                          ("Target networks", r"\"{}\""), ("Worlds", r"\bWorldSums::{}\b|\bsums\[{}\]")):
         table = re.search(rf"^## {heading}\n.*?(?=^## )", page, re.DOTALL | re.MULTILINE).group(0)
         for cells in re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", table, re.MULTILINE):
             for field in re.findall(r"`(\w+)`", cells):

@@ -40,6 +40,7 @@ FAMILIES = {
     "collapse": ("collapse", ledger.collapse),
     "reward": ("reward", ledger.reward),
     "left_out_class": ("left_out_class", ledger.left_out_class),
+    "parity of jobs by batches": ("parity", ledger.parity_worlds),
 }
 
 

@@ -266,3 +266,61 @@ def left_out_class(chance):
 
     schedule = chance.choice((common.train_only, common.train_and_eval, common.train_and_eval))(chance, chance.randint(3, 25))
     return [{"use": "left_out_class", "preset": chance.choice(("tocsin", "original")), "with": parameters}], common.play(chance, schedule, fill)
+
+
+def parity_worlds(chance):
+    """Jobs that train by batches, whose evaluation is another world in one way or none: passes in one step and step by step."""
+    parameters = common.shared(chance, ("train", "eval"), steps=False)
+    for name, choices in (("errors", (2, 4)), ("moved", (0.0, 0.3)), ("loss", (0.05, 1)), ("shifted", (True,))):
+        if chance.random() < 0.15:
+            parameters[name] = chance.choice(choices)
+    shift, scale, worse = chance.choice((0, 0, 0.2, 1, 4)), chance.choice((1, 1, 0.5, 0.85, 3)), chance.choice((0, 0, 3, -0.9))
+    parts = chance.choice((("",), ("/0", "/1", "/2")))
+    whole, rows, smaller = chance.random() < 0.5, chance.choice((1, 8, 64)), chance.choice((1, 1, 4))
+    drift, classes = chance.choice((0, 0, 2)), chance.choice((0, 2, 3))
+
+    def batch(evaluates, step):
+        here = max(1, rows // smaller) if evaluates else rows
+        out = {"world/input/0/batches": 1, "world/input/0/rows": here, "l/calls": 1, "l/samples": here}
+        for part in parts:
+            deviation = scale if evaluates and part in ("", "/1") else 1
+            mean = (shift if evaluates and part in ("", "/1") else drift * step / 60) + chance.gauss(0, deviation / math.sqrt(here))
+            square = mean ** 2 + deviation ** 2 * chance.uniform(0.8, 1.2)
+            out.update({f"world/input/0{part}/mean": mean, f"world/input/0{part}/square": square})
+            if evaluates:
+                for name, value in (("mean", mean), ("square", square)):
+                    out.update({f"world/input/0{part}/{name}_squared": value ** 2,
+                                f"world/input/0{part}/{name}_lagged": value ** 2 * chance.random()})
+        if evaluates:
+            out["world/input/0/weights"] = 1
+        if classes:
+            shares = [chance.random() + (evaluates and k == 0) * shift for k in range(classes)]
+            out.update({"world/class/l/batches": 1, "world/class/l/rows": here})
+            out.update({f"world/class/l/{k}/mean": share / sum(shares) for k, share in enumerate(shares)})
+        loss = max(0.05, 1.5 - step / 60 + chance.gauss(0, 0.1)) + (worse if evaluates else 0)
+        out.update({"l/loss": here * max(loss, 0.01), "l/trivial": here * 2})
+        if chance.random() < 0.03:
+            out.pop("l/trivial")
+        return {name: math.nan if chance.random() < 0.002 else value for name, value in out.items()}
+
+    def fill(worker, mode, step):
+        values = {}
+        if mode == "train" and step == 0:
+            values["world/passes"] = chance.choice((1, 1, 1, 2))
+            if chance.random() < 0.3:
+                values["world/averages"] = 1
+        if mode == "train" and chance.random() < 0.02:
+            values.update({"data/evaluation/train_compared": 100, "data/evaluation/train_repeats": chance.choice((0, 95))})
+        send(worker, values)
+        for _ in range(chance.choice((2, 9, 30)) if mode == "eval" and whole else chance.choice((1, 1, 1, 2))):
+            send(worker, batch(mode == "eval", step))
+
+    def send(worker, values):
+        if values:
+            worker.scalars(*((f"ledger/{name}", float(value), "ledger") for name, value in values.items()))
+
+    block, schedule = chance.choice((20, 40, 70)), []
+    for _ in range(chance.randint(1, 4)):
+        schedule += [("train", 1)] * block + [("eval", 1)] * (1 if whole else chance.randint(1, 12))
+    schedule += [("train", 1)] * chance.choice((0, 1, 40))
+    return [{"use": "parity", "preset": "tocsin", "with": parameters}], common.play(chance, schedule, fill)
