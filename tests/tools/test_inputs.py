@@ -86,9 +86,9 @@ def ledger():
     for heading, form in (("Fields of a loss call", r"\bF::{}\b|\bLedgerCall::{}\b|field(_of)?\(\"{}\"|\"{}\""), ("The plan", r"\[{}\]"),
                           ("Embeddings", r"\"{}\""), ("Precision", r"\"ledger/precision/{}\"|\"{}\""), ("Rewards", r"\"{}\""),
                           ("Target networks", r"\"{}\""),
+                          ("Worlds", r"\bWorldSums::{}\b|\bsums\[{}\]"),
                           ("Classes", r"\bLedgerClass::{}\b|\bC::{}\b|\bsums\[{}\]|field == \"{}\"")):
         rules = of_classes if heading == "Classes" else others
-                          ("Target networks", r"\"{}\""), ("Worlds", r"\bWorldSums::{}\b|\bsums\[{}\]")):
         table = re.search(rf"^## {heading}\n.*?(?=^## )", page, re.DOTALL | re.MULTILINE).group(0)
         for cells in re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", table, re.MULTILINE):
             for field in re.findall(r"`(\w+)`", cells):

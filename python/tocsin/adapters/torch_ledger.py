@@ -22,6 +22,7 @@ from .torch_ledger_host import numpy_of
 from .torch_ledger_models import Models
 from .torch_ledger_same import add_same
 from .torch_ledger_stated import stated
+from .torch_ledger_worlds import Worlds
 from .torch_staging import Arrival, capturing
 from .torch_tracing import looking, on_whose_behalf
 
@@ -60,6 +61,7 @@ class Ledger:
             from .torch_ledger_inputs import Inputs
 
             self._inputs = Inputs(sink, self.given)
+        self._worlds = Worlds(sink, self.given)
         self._models = Models(sink, self._asks, lambda: self._budget.calls, self._found, self._looked_at)
         self._classes = Classes(sink, lambda: [one for one in self._calls.values() if one is not None], lambda: sink.guard("ledger"))
         sink.attach(self)
@@ -70,6 +72,7 @@ class Ledger:
         """``model`` is watched: what it is given and gives is looked at where that tells something. Until the function
         that is given back is called."""
         undone = self._models.follow(model), self.given.follow(model)
+        self._worlds.follow(model)
 
         def undo() -> None:
             for one in undone:
@@ -85,6 +88,9 @@ class Ledger:
         self._models.detach()
         self.given.detach()
         self._classes.end()
+
+
+        self._worlds.detach()
         self._calls.clear()
 
     def watches(self, model: Any, optimizer: Any) -> bool:
@@ -188,6 +194,9 @@ class Ledger:
             self._publish(call, measured, at)
             self._look_at_inputs(call, given, learns)
             self._classes.after(call, at)
+
+
+            self._worlds.look(call.name, given, step if learns else None, budget.calls)
         budget.add(thread_time() - began)
 
     def _look_at_inputs(self, call: "_Call", given: Any, learns: bool) -> None:
