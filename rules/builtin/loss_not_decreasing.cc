@@ -51,6 +51,7 @@
 #include "rules/builtin/loss_jump.h"
 #include "rules/builtin/loss_telling.h"
 #include "rules/builtin/metric_name.h"
+#include "rules/builtin/reward_names.h"
 #include "rules/builtin/success_course.h"
 #include "rules/builtin/whole_start.h"
 #include "rules/evaluate/answers_so_far.h"
@@ -87,9 +88,10 @@ struct LossNotDecreasing {
   /// hit.
   struct Shared {
     std::uint8_t evaluated = 0;
-    bool rated = false;    // a learning rate was logged
-    bool trained = false;  // a value of a training set was
-    Gap<5> gap{};
+    bool rated = false;     // a learning rate was logged
+    bool trained = false;   // a value of a training set was
+    bool rewarded = false;  // rewards were: their losses have moving targets
+    Gap<4> gap{};
     double largest_rate = 0;   // so far
     std::int64_t rose_at = 0;  // step of that
     SuccessCourse success;
@@ -237,7 +239,12 @@ struct LossNotDecreasing {
     around.warming = warming(cfg, shared, point, all);
     shared.success.remember(point, all);
     remember_training(shared, all);
-    return true;
+    shared.rewarded =
+        shared.rewarded || std::any_of(all.begin(), all.end(), [](const ReadSeries& one) {
+          const RewardSignal signal = reward_signal(one.value->text);
+          return signal == RewardSignal::returns || signal == RewardSignal::reward;
+        });
+    return !shared.rewarded || cfg.chosen;
   }
 
   static void on_step(const Config& cfg, SeriesMemory& memory, const StepPoint& point,
@@ -363,7 +370,7 @@ RuleDescriptor loss_not_decreasing() {
               "doubled, far above its best, half of the gain lost, a jump); original compares two "
               "single values num_steps apart, which fires on 78 % of healthy runs.",
           .severity = core::Severity::warning,
-          .version = "13",
+          .version = "14",
           .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
           .read = &read_series_rule<LossNotDecreasing>};
 }

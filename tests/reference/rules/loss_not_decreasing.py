@@ -8,6 +8,7 @@ import statistics
 from tests.reference import words
 from tests.reference.history import last_step, mean, value
 from tests.reference.judging import (HIT, INSUFFICIENT, NOT_APPLICABLE, OK, TRAINING, Evaluation, selects, wants)
+from tests.reference.rules import reward
 from tocsin import wire
 
 DEFAULTS = {"use_losses_collection": True, "num_steps": 10, "diff_percent": 0.1, "increase_threshold_percent": 5,
@@ -219,10 +220,21 @@ def stands_for_training(name):
     return "-" in name and bool(words.data_set(name)) and not words.is_train(name)
 
 
+def first_rewarded(p, history):
+    """The place of the first reward or return: from there on losses have moving targets."""
+    if p["collection_names"] or p["tensor_regex"]:
+        return math.inf
+    return min((place for place, points in enumerate(history.passes()) for point in points for name, by_rank in point.values.items()
+                if point.mode != "eval" and reward.signal(name) in ("returns", "reward") and
+                any(wants(p, row, TRAINING) and row.known.role in ("loss", "metric") for _, row in by_rank)),
+               default=math.inf)
+
+
 def judged(p, history, growing=False):
     """Series of training sets; and until there is one, those of what a booster is evaluated on."""
-    out, trained = {}, first_trained(history)
+    out, trained, rewarded = {}, first_trained(history), first_rewarded(p, history)
     for key, points in series(p, history, p["modes"] or TRAINING, growing).items():
+        points = [point for point in points if point[2] < rewarded]
         if words.is_train(key[0]):
             out[key] = points
         elif key[1] != "eval" and stands_for_training(key[0]):
