@@ -26,12 +26,12 @@ namespace tocsin::rules {
 #endif
 #endif
 
-/// Nothing where the compiler cannot (Clang before 20). Of a structure with bases that is larger than
-/// its buffer of 256 bytes, GCC 12 clears data: such a one may have no padding.
+/// Nothing where the compiler cannot (Clang before 20). Of a structure that is larger than its buffer of
+/// 256 bytes, GCC 12 clears data: such a one may have no padding.
 template <typename T>
 void clear_padding([[maybe_unused]] T& value) noexcept {
 #if defined(TOCSIN_CLEARS_PADDING)
-  if constexpr (std::is_standard_layout_v<T> || sizeof(T) <= 256) {
+  if constexpr (sizeof(T) <= 256) {
     __builtin_clear_padding(&value);
   } else {
     static_assert(Whole<T>, "name its gaps");

@@ -53,16 +53,16 @@ struct ReturnComparison {
   double deviation = 0;  // of the first episodes
   double error = 0;      // of mean − first
   double first_error = 0;
-  int freedom = 0;
+  std::int64_t freedom = 0;
   double from = 0;  // update at which the newest half begins
 
   [[nodiscard]] bool known() const { return freedom > 2 && deviation > 0; }
   [[nodiscard]] double gain() const { return mean - first; }
   [[nodiscard]] double upper(double alpha) const {
-    return gain() + student_quantile(alpha, freedom) * error;
+    return gain() + student_quantile(alpha, static_cast<int>(freedom)) * error;
   }
   [[nodiscard]] double lower(double alpha) const {
-    return gain() - student_quantile(alpha, freedom) * error;
+    return gain() - student_quantile(alpha, static_cast<int>(freedom)) * error;
   }
 };
 
@@ -133,7 +133,7 @@ struct ReturnCourse {
     if (number < 2) return out;
     out.first_error = out.deviation / std::sqrt(number);
     out.error = std::hypot(out.first_error, mean.error);
-    out.freedom = std::min(mean.blocks - 1, static_cast<int>(number) - 1);
+    out.freedom = std::min<std::int64_t>(mean.blocks - 1, static_cast<std::int64_t>(number) - 1);
     return out;
   }
 
@@ -158,8 +158,11 @@ struct ReturnCourse {
     const BlockMean line = looks.mean(0);
     const double ahead = run.end() - line.middle;
     const double error = std::hypot(line.line_error, line.slope_error * ahead, newest.first_error);
-    const double arrives = line.mean + line.slope * ahead - newest.first +
-                           student_quantile(kArrival, std::max(newest.freedom - 1, 1)) * error;
+    const double arrives =
+        line.mean + line.slope * ahead - newest.first +
+        student_quantile(kArrival,
+                         static_cast<int>(std::max<std::int64_t>(newest.freedom - 1, 1))) *
+            error;
     told = arrives < margin ? 1 : 0;
     fallen = newest.upper(alpha) < -margin ? 1 : 0;
   }

@@ -155,7 +155,7 @@ inline core::ValueMap numbers_of(const ReturnCourse& course, const RewardRun& ru
   core::ValueMap out{{"episodes", course.episodes}};
   const ReturnComparison now = course.compared(run);
   if (now.known()) {
-    const double width = student_quantile(0.025, now.freedom) * now.error;
+    const double width = student_quantile(0.025, static_cast<int>(now.freedom)) * now.error;
     out.emplace_back("mean", now.mean);
     out.emplace_back("first", now.first);
     out.emplace_back("gain", now.gain());
