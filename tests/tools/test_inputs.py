@@ -85,8 +85,8 @@ def ledger():
     out = {}
     for heading, form in (("Fields of a loss call", r"\bF::{}\b|\bLedgerCall::{}\b|field(_of)?\(\"{}\"|\"{}\""), ("The plan", r"\[{}\]"),
                           ("Embeddings", r"\"{}\""), ("Precision", r"\"ledger/precision/{}\"|\"{}\""), ("Rewards", r"\"{}\""),
-                          ("Target networks", r"\"{}\""),
-                          ("Worlds", r"\bWorldSums::{}\b|\bsums\[{}\]"),
+                          ("Target networks", r"\"{}\""), ("Worlds", r"\bWorldSums::{}\b|\bsums\[{}\]"),
+                          ("Movement", r"field == \"{}\""),
                           ("Classes", r"\bLedgerClass::{}\b|\bC::{}\b|\bsums\[{}\]|field == \"{}\"")):
         rules = of_classes if heading == "Classes" else others
         table = re.search(rf"^## {heading}\n.*?(?=^## )", page, re.DOTALL | re.MULTILINE).group(0)

@@ -218,7 +218,7 @@ class TorchAdapter:
             if self._preflight is not None or not quiet:
                 self._read()
             if self._watch is not None:
-                self._watch = self._watch.before(self._model(), self._optimizer(), self._count())
+                self._watch = self._watch.before(self._model(), self._optimizer(), self._count(), self._named_parameters, self._scaling)
             self._updating = True
             self._enter_update()
             return None
@@ -271,7 +271,8 @@ class TorchAdapter:
                 sink.end_update(self)
             else:
                 sink.end_update(self, *scaling.skipped_later())
-            if self._native and scaling is None and self._preflight is None and self._watch is None and not self._on_device:
+            if self._native and scaling is None and self._preflight is None and not self._on_device and (
+                    self._watch is None or self._watch.rests()):
                 self._lend()
         except Exception as error:  # noqa: BLE001
             sink.failed("optimizer", error)

@@ -41,6 +41,7 @@ FAMILIES = {
     "reward": ("reward", ledger.reward),
     "left_out_class": ("left_out_class", ledger.left_out_class),
     "parity of jobs by batches": ("parity", ledger.parity_worlds),
+    "movement": ("movement", ledger.movement),
 }
 
 

@@ -324,3 +324,40 @@ def parity_worlds(chance):
         schedule += [("train", 1)] * block + [("eval", 1)] * (1 if whole else chance.randint(1, 12))
     schedule += [("train", 1)] * chance.choice((0, 1, 40))
     return [{"use": "parity", "preset": "tocsin", "with": parameters}], common.play(chance, schedule, fill)
+
+
+def movement(chance):
+    """Updates of one or two optimizers that go up, down or nowhere, gradients that turn round or stay, and a loss."""
+    parameters = common.shared(chance, ("train", "global"), steps=False)
+    for name, values in (("alpha", (0.05, 0.01)), ("uphill", (0.1,)), ("against", (0.0, 0.1)), ("along", (0.5,))):
+        if chance.random() < 0.4:
+            parameters[name] = chance.choice(values)
+    mean, turned, optimizers = chance.choice((-0.6, 0.0, 0.1, 0.7)), chance.choice((-0.95, -0.2, 0.3, 0.99)), chance.choice((1, 1, 2))
+    skill, rate, zero = chance.choice((0.0, 0.0, 0.7)), chance.choice((None, 0.1, 0.1)), chance.choice((0, 0, 1, 3))
+    adversarial = chance.random() < 0.1
+
+    def fill(worker, mode, step):
+        values = []
+        for _ in range(optimizers):
+            if chance.random() < 0.9:
+                gradient, update = chance.choice((1.0, 4.0, 0.0)) if chance.random() < 0.1 else 2.0, chance.choice((1.0, 9.0))
+                cosine = min(max(mean + chance.gauss(0, 0.2), -1), 1)
+                values += [("stands_for", chance.choice((0.0, 1.0, 7.0))), ("along", cosine * math.sqrt(gradient * update)),
+                           ("gradient", gradient), ("update", update)]
+                if chance.random() < 0.9:
+                    values.append(("turned", min(max(turned + chance.gauss(0, 0.05), -1), 1)))
+        if chance.random() < 0.1:
+            values += [("trainable", 5.0), ("zero", float(zero)), ("without", 1.0), ("trainable_elements", 50.0), ("zero_elements", 10.0 * zero)]
+            values += [("never/a.b", 10.0)] if zero else []
+        values = [("ledger/movement/" + field, math.nan if chance.random() < 0.005 else value, "ledger") for field, value in values]
+        if rate is not None and chance.random() < 0.3:
+            values.append(("learning_rate", -rate if chance.random() < 0.05 else rate, "metric"))
+        if chance.random() < 0.95:
+            values += [("ledger/l/samples", 8.0, "ledger"), ("ledger/l/loss", 16 * (1 - skill + chance.gauss(0, 0.01)), "ledger"),
+                       ("ledger/l/trivial", 16.0, "ledger"), ("ledger/l/crossed", 8.0, "ledger")]
+            if adversarial:
+                values += [("ledger/l/calls", 2.0, "ledger"), ("ledger/l/one_target", 1.0, "ledger")]
+        worker.scalars(*values)
+
+    return [{"use": "movement", "preset": chance.choice(("tocsin", "original")), "with": parameters}], common.play(
+        chance, common.train_only(chance, chance.choice((20, 70, 150, 260))), fill)
