@@ -137,6 +137,9 @@ TEST(RuleStatusEvent, WhatARuleSumsUpIsAnEventPerPeriodAndOneAtTheEnd) {
   EXPECT_EQ(id_at(60), first) << "the same after a restart";
   EXPECT_NE(id_at(120), first);
   event.previous = event.status = core::RuleState::issues_found;
+  EXPECT_EQ(id_at(60), id_at(60));
+  EXPECT_NE(id_at(60), id_at(120)) << "what a rule tells while the run goes on";
+  event.previous = event.status = core::RuleState::no_issues_found;
   EXPECT_EQ(id_at(60), id_at(120)) << "the end is one";
   event.previous = core::RuleState::in_progress;
   EXPECT_EQ(id_at(60), id_at(120));
