@@ -16,7 +16,8 @@
 //         no_targets  no target counts in 3 steps in a row, or in a fifth of 20 steps or more
 // Quiet   while the rate was larger than ever within the window; of a call beside one that knows its
 //         targets; of steps in which a call has one target for all beside other calls (adversarial
-//         pairs); without two different targets in a batch.
+//         pairs); without two different targets in a batch; of jobs that learn by reward, as their logs
+//         say: their targets move with what they do (`reward` judges them).
 // Source  our own; docs/rules/chance_level.md.
 
 #include <algorithm>
@@ -81,6 +82,7 @@ struct ChanceLevel {
     std::string error;
     program.selection.add_role(core::Role::ledger);
     program.selection.add_regex("^learning_rate$", error);
+    program.selection.add_regex(std::string(kRewardJobNames), error);
   }
 
   static PairingCourse* course_of(Courses& courses, std::string_view name) {
@@ -95,6 +97,7 @@ struct ChanceLevel {
     const bool train = set.mode == core::Mode::train;
     state.bounds = cfg.bounds;
     if (train) state.run.updates = static_cast<double>(set.step) + 1;
+    if (step.rewarded) state.run.rewarded = 1;
     if (step.planned_updates) state.run.planned = *step.planned_updates;
     if (train && step.rate && *step.rate > state.run.rate) {
       state.run.rate = *step.rate;
@@ -122,7 +125,7 @@ struct ChanceLevel {
       if (train && BoosterRound::is(call)) {
         course->second.settle(beside(call.name, courses, cfg.bounds), run);
       }
-      const Verdict verdict = verdict_of(step, call, course->second, courses);
+      const Verdict verdict = verdict_of(step, call, course->second, courses, run.rewarded != 0);
       report.evaluated({{"metric", course->first}}, course->first, verdict,
                        [&](const Subject& subject, unsigned kind) {
                          return pairing_finding(kPairingKinds[kind], subject, call, course->second,
@@ -138,7 +141,7 @@ struct ChanceLevel {
   }
 
   static Verdict verdict_of(const LedgerStep& step, const LedgerCall& call,
-                            const PairingCourse& course, const Courses& courses) {
+                            const PairingCourse& course, const Courses& courses, bool rewarded) {
     bool others_know = false;
     bool others_have_targets = false;
     for (const LedgerCall& other : step.calls) {
@@ -149,7 +152,7 @@ struct ChanceLevel {
                     (at != courses.end() && at->second.knows != 0 && other[LedgerCall::pairs] > 0);
     }
     if (course.bare_now() && !others_have_targets) return hit(kNoTargets);
-    if (is_adversarial(call)) return kNotApplicable;
+    if (rewarded || is_adversarial(call)) return kNotApplicable;
     if (course.standing != PairingCourse::kOpen && !others_know) {
       return hit(static_cast<unsigned>(course.standing) - 1);
     }
@@ -163,6 +166,7 @@ struct ChanceLevel {
 
   static core::ValueMap told(const State& state) {
     core::ValueMap out;
+    if (state.run.rewarded != 0) return out;
     for (const std::string_view answer : {"ok", "hit", "undecided"}) {
       core::ValueMap calls;
       for (const auto& [mode, courses] :

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rules/builtin/reward_names.h"
 #include "rules/evaluate/step_set.h"
 
 namespace tocsin::rules {
@@ -77,6 +78,7 @@ struct LedgerStep {
   std::vector<LedgerCall> calls;          // by name
   std::optional<double> planned_updates;  // where it was sent
   std::optional<double> rate;             // learning rate, the largest of the workers
+  bool rewarded = false;                  // a logged name says that the job learns by reward
 
   LedgerStep(const StepSet& set, const Scope& scope) {
     for (const StepRow& row : set.rows) {
@@ -85,6 +87,7 @@ struct LedgerStep {
       if (name == nullptr) continue;
       if (name->text == "learning_rate") rate = std::max(rate.value_or(row.row.sum), row.row.sum);
       const auto read = LedgerName::read(name->text);
+      if (!read && learns_by_reward(name->text)) rewarded = true;
       if (read && read->call == "plan") {
         if (read->field == "updates") planned_updates = row.row.sum;
       } else if (read) {

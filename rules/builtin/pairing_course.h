@@ -28,9 +28,10 @@ struct PairingBounds {
 /// What was said of the whole run by now.
 struct PairingRun {
   double updates = 0;
-  double planned = 0;  // 0: not known
-  double rate = 0;     // the largest so far
-  double rate_at = 0;  // updates when it became that large
+  double planned = 0;   // 0: not known
+  double rate = 0;      // the largest so far
+  double rate_at = 0;   // updates when it became that large
+  double rewarded = 0;  // 1: it learns by reward, so its targets move with what it does
 
   /// The last update that counts: of the plan; without one as many again as were done.
   [[nodiscard]] double end() const {

@@ -71,4 +71,19 @@ inline RewardSignal reward_signal(std::string_view name) {
   return RewardSignal::none;
 }
 
+/// What selects names that learns_by_reward() reads.
+inline constexpr std::string_view kRewardJobNames =
+    "(?i)(^|[^a-z])(rewards?|rew|returns?|policy|actor)($|[^a-z])";
+
+/// Whether a logged name says that the job learns by reward: its losses have targets that it moves itself.
+/// `return` alone is a word of finance, too.
+inline bool learns_by_reward(std::string_view name) {
+  const words::Words all(name);
+  if (words::has_any(all, {"policy", "actor"})) return words::has_any(all, {"loss"});
+  const RewardSignal signal = reward_signal(name);
+  if (signal == RewardSignal::reward) return true;
+  return signal == RewardSignal::returns &&
+         words::has_any(all, {"reward", "rewards", "rew", "episode", "episodes", "ep", "episodic"});
+}
+
 }  // namespace tocsin::rules

@@ -287,12 +287,21 @@ def adversarial(call):
     return call.get("one_target", 0) > 0 and call.get("calls", 0) > 1
 
 
-def answer(name, calls, courses):
+def learns_by_reward(name):
+    from tests.reference.rules.reward import signal
+    from tests.reference.words import words
+    said, kind = set(words(name)), signal(name)
+    if said & {"policy", "actor"}:
+        return "loss" in said
+    return kind == "reward" or (kind == "returns" and bool(said & {"reward", "rewards", "rew", "episode", "episodes", "ep", "episodic"}))
+
+
+def answer(name, calls, courses, rewarded=False):
     others = [other for other in calls if other != name]
     course = courses[name]
     if course.bare_now() and not any(calls[other].get("samples", 0) > 0 for other in others):
         return HIT, ("no_targets",)
-    if adversarial(calls[name]):
+    if rewarded or adversarial(calls[name]):
         return NOT_APPLICABLE, ()
     others_know = any(courses[other].knows and calls[other].get("pairs", 0) > 0 for other in others)
     if course.standing and not others_know:
@@ -302,12 +311,13 @@ def answer(name, calls, courses):
 
 def evaluate(p, history):
     out, courses = [], {"train": {}, "eval": {}}
-    run = {"updates": 0, "planned": 0, "rate": 0, "rate_at": 0}
+    run, rewarded = {"updates": 0, "planned": 0, "rate": 0, "rate_at": 0}, False
     for point in history.points():
         rows = [row for by_rank in point.values.values() for _, row in by_rank
-                if row.scalar and wants(p, row, ("train", "eval")) and (row.known.role == "ledger" or row.name == "learning_rate")]
+                if row.scalar and wants(p, row, ("train", "eval")) and (row.known.role == "ledger" or row.name == "learning_rate" or learns_by_reward(row.name))]
         if not rows:
             continue
+        rewarded = rewarded or any(learns_by_reward(row.name) and math.isfinite(row.columns["sum"]) for row in rows)
         calls, planned = calls_of(rows)
         run["planned"] = run["planned"] if planned is None else planned
         train = point.mode == "train"
@@ -329,6 +339,6 @@ def evaluate(p, history):
         for name in sorted(calls):
             if train and "-" in name and "trivial" in calls[name] and not {"calls", "pairs"} & set(calls[name]):
                 mine[name].settle(p, name, mine, run["updates"])
-            outcome, kinds = answer(name, calls, mine)
+            outcome, kinds = answer(name, calls, mine, rewarded)
             out.append(Evaluation((("metric", name), ("mode", point.mode)), outcome, point.step, kinds))
     return out
