@@ -76,11 +76,10 @@ struct Parity {
     double repeats = 0;  // inputs of training come again unchanged
     double pass_at = -1;
     double pass_open = 0;  // an evaluation that was not judged
-    double judged = 0;     // evaluations
     template <typename A>
     friend void io(A& a, State& s) {
       io_all(a, s.units, s.losses, s.answers, s.updates, s.passes, s.second, s.averages, s.repeats,
-             s.pass_at, s.pass_open, s.judged);
+             s.pass_at, s.pass_open);
     }
     /// `updates`: when these were sent.
     void take_passes(double sent, double its_updates) {
@@ -303,16 +302,6 @@ struct Parity {
         tell_loss(cfg, state, std::string(call.name), *loss, report);
       }
     }
-    if (state.judged > 0) return;
-    for (const auto& [unit, sums] : step.units) {
-      const auto known = state.units.find(unit);
-      if (known == state.units.end()) continue;
-      const double steps = known->second.entries();
-      state.answers.note(world_name(world_group(unit)), kInsufficient,
-                         {{"steps", steps},
-                          {"needs_steps", std::max(0.0, DoubledLooks::kWindow - steps)},
-                          {"evaluations", 0}});
-    }
   }
 
   static void evaluate(const Config& cfg, State& state, const LedgerStep& calls,
@@ -370,7 +359,6 @@ struct Parity {
 
   static void judge_pass(const Config& cfg, State& state, SetReport& report) {
     state.pass_open = 0;
-    ++state.judged;
     for (auto& [unit, course] : state.units) course.compare(!unit.starts_with("class/"));
     auto groups = verdicts(cfg.bounds, state);
     bool targets_differ = false;
