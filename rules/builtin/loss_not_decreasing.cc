@@ -250,21 +250,20 @@ struct LossNotDecreasing {
   static void on_step(const Config& cfg, SeriesMemory& memory, const StepPoint& point,
                       SeriesReport& report) {
     const std::vector<ReadSeries> all = read_series(point, cfg.train_set);
-    std::size_t losses = 0;
-    bool falls = false;  // the step has a loss, or a metric that should fall
     LossAround around;
     around.rounds = point.mode == core::Mode::global;
     if (!cfg.original && !listens(cfg, memory.shared<Shared>(), point, all, around)) return;
     const auto for_training = [&](const ReadSeries& one) {
       return stands_for_training(cfg, memory.shared<Shared>(), one, point.mode);
     };
+    std::size_t losses = 0;
+    bool falls = false;  // the step has a loss, or a metric that should fall
     for (const ReadSeries& one : all) {
       // Beside those of another set, values are of whole sets.
       around.whole = around.whole || (!one.trains && one.name.set != 0);
-      const bool metric = one.value->role == core::Role::metric;
-      const bool should_fall = concerns(cfg, one, point.mode, for_training(one));
-      losses += !metric && should_fall ? 1 : 0;
-      falls = falls || should_fall;
+      if (!concerns(cfg, one, point.mode, for_training(one))) continue;
+      losses += one.value->role == core::Role::metric ? 0 : 1;
+      falls = true;
     }
     for (const ReadSeries& one : all) {
       const bool held = for_training(one);
@@ -302,13 +301,18 @@ struct LossNotDecreasing {
           if (!held) verdict = memory.shared<Shared>().evaluation.unless_falls(*verdict, kStuck);
         }
       }
-      if (!verdict) continue;
-      if (state->answer.take(*verdict)) ++memory.shared<Shared>().telling.changed;
-      const auto why = [&](const Subject& subject, unsigned kind) {
-        return explain(cfg, *state, subject, kind, lack);
-      };
-      report.evaluated(key, one.value->text, *verdict, point, why);
+      if (verdict) tell(cfg, memory, *state, key, *one.value, lack, *verdict, point, report);
     }
+  }
+
+  static void tell(const Config& cfg, SeriesMemory& memory, State& state, const SeriesKey& key,
+                   const SeriesValue& value, bool lack, Verdict verdict, const StepPoint& point,
+                   SeriesReport& report) {
+    if (state.answer.take(verdict)) ++memory.shared<Shared>().telling.changed;
+    const auto why = [&](const Subject& subject, unsigned kind) {
+      return explain(cfg, state, subject, kind, lack);
+    };
+    report.evaluated(key, value.text, verdict, point, why);
   }
 
   static TellingTime& telling(SeriesMemory& memory) { return memory.shared<Shared>().telling; }

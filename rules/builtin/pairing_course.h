@@ -277,7 +277,7 @@ struct PairingCourse {
   // Weights: the process of all pairs ½, that begun at look k 2⁻ᵏ⁻². Outputs that are the
   // same for all samples have no pairs, and know nothing.
   [[nodiscard]] bool shows_nothing(const PairingBounds& bounds) const {
-    if (paired == 0) return tied >= skill.kWindow;
+    if (paired == 0) return tied >= double{DoubledLooks::kWindow};
     const double p = bounds.share;
     const double sum =
         log_sum(all.against_at_least(p, p - kChance) - std::log(2.0),

@@ -371,7 +371,9 @@ struct Parity {
       if (!name.starts_with("input/")) targets_differ = targets_differ || group.hit;
     }
     bool alike = true;
-    for (auto& [name, group] : groups) {
+    for (auto& entry : groups) {
+      const auto& name = entry.first;  // no bindings: Clang 14 captures none
+      auto& group = entry.second;
       const bool input = name.starts_with("input/");
       if (!group.evaluated) continue;
       const bool known = group.gap.known > 0;
