@@ -426,7 +426,7 @@ TEST(Reward, EndsThatAreRightAreQuiet) {
                                                 {"ones/done", 1}}}};
   for (const auto& [name, fields] : healthy) {
     Agent job;
-    job.go(100, [&](double) { return reward_ledger(fields); });
+    job.go(100, [&told = fields](double) { return reward_ledger(told); });
     EXPECT_EQ(job.kinds(), "") << name;
   }
 }
