@@ -92,7 +92,7 @@ def _ledger(outputs: Any, targets: Any, loss: Any, weights: Any, inputs: Any, na
     return Moments(array, _About(called, call.form, ""))
 
 
-def vectors(given: Any, skip: Callable[[str], None]) -> Iterator[Tuple[str, Form, Any]]:
+def vectors(given: Any, skip: Callable[[str], None]) -> Iterator[Tuple[str, Form, Any, Any]]:
     """(name, form, moments in host memory) of what a step gave back: one, or a tree of them, each also stacked by a scan."""
     for one in jax.tree_util.tree_leaves(given, is_leaf=lambda leaf: isinstance(leaf, Moments)):
         if not isinstance(one, Moments) or one.about.form is None:
@@ -100,7 +100,7 @@ def vectors(given: Any, skip: Callable[[str], None]) -> Iterator[Tuple[str, Form
             continue
         array = jax.device_get(one.array)
         for vector in array.reshape(-1, array.shape[-1]):
-            yield one.about.name, one.about.form, vector
+            yield one.about.name, one.about.form, vector, None
 
 
 def ready(given: Any) -> bool:

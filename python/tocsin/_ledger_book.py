@@ -1,8 +1,10 @@
 """The ledger of a run (docs/ledger.md): sums of the loss calls of each step, and how often they are measured."""
 
 import math
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
+from ._batch import Batch
+from ._batch_book import BatchBook
 from ._ledger import Form
 from ._ledger_by_class import Row, Tables
 from ._ledger_constants import Constant, by_class, split
@@ -88,19 +90,31 @@ class Book:
         self.training, self.evaluation = Pace(), Pace()
         self.seconds = 0.0
         self.classes = Tables(sink.clock, self._publish_classes)
+        self.batches = BatchBook(self._publish)
+        self._learns = False  # the calls of the present step are of training
+
+    def watches(self, model: Any, optimizer: Any) -> bool:
+        """It is nobody's."""
+        return False
+
+    def detach(self) -> None:
+        """The hook closes."""
+        with self._sink.guard("ledger"):
+            self.batches.over()
 
     def counts(self) -> Dict[str, Any]:
         """For ``hook.stats()``."""
         told = {"calls": self.training.steps, "measured": self.training.measured, "every": self.training.every,
                 "seconds": self.seconds, "evaluation": {"calls": self.evaluation.steps, "measured": self.evaluation.measured}}
+        told["inputs"] = self.batches.counts()
         return {**told, **({"left_out": dict(self._skipped)} if self._skipped else {})}
 
     def skip(self, reason: str) -> None:
         """A loss of which nothing can be told."""
         self._skipped[reason] = self._skipped.get(reason, 0) + 1
 
-    def add(self, name: str, form: Form, vector: Any, learns: bool = True) -> None:
-        """``vector``: of ``_ledger.moments``, as an array of NumPy."""
+    def add(self, name: str, form: Form, vector: Any, learns: bool = True, batch: Optional[Batch] = None) -> None:
+        """``vector``: of ``_ledger.moments``, as an array of NumPy; ``batch``: what it was given, the same."""
         if name not in self._constants and len(self._constants) >= MAX_CALLS:
             self.skip("calls")
             return
@@ -108,6 +122,8 @@ class Book:
         head, tail = split(form, vector)
         if not head["rows"] > 0:
             return  # of a step that was not measured
+        self._learns = learns
+        self.batches.add(name, form, vector, batch)
         constant = self._constants.setdefault(name, Constant())
         if not head["samples"] > 0:
             self._sum(name, {"no_targets": 1.0, "calls": 1.0})
@@ -148,6 +164,7 @@ class Book:
                     continue
                 self._publish(f"ledger/{name}/{field}", value)
         self._sums, self._without = {}, {}
+        self.batches.publish(self._learns, self.training.steps, self.evaluation.steps)
         self.classes.look()
         if ends:
             self.learn()

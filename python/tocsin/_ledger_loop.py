@@ -3,13 +3,15 @@
 from time import perf_counter
 from typing import Any, Callable, Iterable, List, Optional, Tuple, Union
 
+from ._batch import Batch, Wanted, batch
 from ._ledger import EPSILON, KINDS, Form, Operations, moments, prepared
 from ._ledger_book import Book, Pace
 
 _TORCH = {"mse_loss": ("squared", False), "l1_loss": ("absolute", False), "huber_loss": ("huber", False),  # as torch calls them
           "binary_cross_entropy": ("binary", False), "binary_cross_entropy_with_logits": ("binary", True),
           "poisson_nll_loss": ("poisson", True), "cross_entropy": ("cross_entropy", None)}
-Told = Tuple[str, Form, Any]  # name of the call, its form, its moments
+Told = Tuple[str, Form, Any, Optional[Batch]]  # name of the call, its form, its moments; what the batch holds
+MAX_INPUTS = 4  # of a batch
 Loss = Union[str, Callable[[Any, Any], Any], None]
 
 
@@ -31,8 +33,8 @@ class LoopLedger:
             self._asked = self._pace(True).due()
         return self._asked
 
-    def tell(self, found: Callable[[], Iterable[Told]], training: bool = True) -> None:
-        """Before the present step ends. ``found`` is called if it is measured."""
+    def tell(self, found: Callable[[Wanted], Iterable[Told]], training: bool = True) -> None:
+        """Before the present step ends. ``found(what is wanted)`` is called if it is measured."""
         if not self._watcher.active or not self._watcher.hook.sink.wants_ledger:
             return
         with self._watcher.hook.sink.guard("ledger"):
@@ -42,8 +44,8 @@ class LoopLedger:
             due = self.wanted() if training else pace.due()
             if due:
                 book = self._opened()
-                for name, form, vector in found():
-                    book.add(name, form, vector, learns=training)
+                for name, form, vector, held in found(book.batches.wanted(training, book.training.steps)):
+                    book.add(name, form, vector, training, held)
                 book.publish()
                 if not training:
                     book.classes.passes.ended()
@@ -63,6 +65,7 @@ class LoopLedger:
                 if sink.ledger is not None:
                     sink.ledger.detach()  # that of PyTorch's functions: the script speaks for itself
                 sink.ledger = Book(sink)
+                sink.attach(sink.ledger)
             self._book = sink.ledger
         return self._book
 
@@ -79,10 +82,11 @@ class Stated:
         self._at: Any = None  # the step of training that was heard of last
         self._due = False
         self._began = self._cost = 0.0
+        sink.attach(self.book)
         if sink.ledger is None:
             sink.ledger = self.book
 
-    def tell(self, outputs: Any, targets: Any, loss: Loss) -> None:
+    def tell(self, outputs: Any, targets: Any, loss: Loss, inputs: Any = None) -> None:
         clock, now, due = self._sink.clock, perf_counter(), True
         training = clock.mode == "train"
         if training:
@@ -96,8 +100,9 @@ class Stated:
         elif clock.mode in ("eval", "predict"):
             due = self.book.evaluation.due()
         if due:
-            for name, form, vector in of_arrays(outputs, targets, loss):
-                self.book.add(name, form, vector, learns=training)
+            wanted = self.book.batches.wanted(training, self.book.training.steps)
+            for name, form, vector, held in of_arrays(outputs, targets, loss, inputs=inputs, wanted=wanted):
+                self.book.add(name, form, vector, training, held)
             self.book.publish(ends=False)
             spent = perf_counter() - now
             self.book.seconds += spent
@@ -105,10 +110,11 @@ class Stated:
 
 
 def of_arrays(outputs: Any, targets: Any, loss: Loss = None, *, weights: Any = None, classes: Any = None,
-              from_logits: Optional[bool] = None) -> List[Told]:
+              from_logits: Optional[bool] = None, inputs: Any = None, wanted: Wanted = Wanted()) -> List[Told]:
     """Of arrays in host memory; empty if their shapes do not fit. ``loss``: one of ``KINDS``, or a function of (outputs,
     targets) with a number for each sample; None: by the targets. ``classes``: what the columns of ``outputs`` stand for;
-    None: whole numbers from 0. ``from_logits``: None: by the values, whether ``outputs`` are probabilities."""
+    None: whole numbers from 0. ``from_logits``: None: by the values, whether ``outputs`` are probabilities. ``inputs``: what the
+    model was given, an array, or a list or dictionary of them."""
     import numpy
 
     z, t = numpy.asarray(outputs), numpy.asarray(targets)
@@ -134,7 +140,29 @@ def of_arrays(outputs: Any, targets: Any, loss: Loss = None, *, weights: Any = N
     with numpy.errstate(all="ignore"):  # a loss that is not finite is left out later
         call = prepared(ops, Form(kind, from_logits=from_logits), z, t, None if weights is None else numpy.asarray(weights), None,
                         None if function is None else lambda a, b: numpy.asarray(function(a, b)))
-        return [] if call is None else [(name, call.form, moments(ops, call))]
+        if call is None:
+            return []
+        held = batch(ops, kind, name, z, t, inputs_of(inputs, len(t)), wanted)
+        return [(name, call.form, moments(ops, call), held)]
+
+
+def inputs_of(inputs: Any, rows: int) -> List[Any]:
+    """Arrays of NumPy with so many rows, of nested values too."""
+    import numpy
+
+    found: List[Any] = []
+    pending = [inputs]
+    while pending and len(found) < MAX_INPUTS:
+        value = pending.pop(0)
+        if isinstance(value, dict):
+            pending[:0] = list(value.values())[:16]
+        elif isinstance(value, (list, tuple)) and not (value and isinstance(value[0], (int, float))):
+            pending[:0] = value[:16]
+        elif value is not None and not hasattr(value, "tocsc"):  # a sparse matrix is no array
+            one = numpy.asarray(value)
+            if one.ndim > 0 and one.shape[0] == rows and one.dtype.kind in "fiub":
+                found.append(one)
+    return found
 
 
 def _shares(numpy: Any, values: Any, kind: str) -> bool:

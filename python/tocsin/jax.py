@@ -144,7 +144,7 @@ class Training:
                 if rows:
                     sink.publish_rows_now(rows)
         if ledger is not None and (scalars or ready(ledger)):
-            self._ledger.tell(lambda: vectors(ledger, self._ledger.skip))
+            self._ledger.tell(lambda wanted: vectors(ledger, self._ledger.skip))
         watcher.hook.step()
 
     def evaluated(self, *, ledger: Any = None, **scalars: Any) -> None:
@@ -153,7 +153,7 @@ class Training:
             self._watcher.hook.set_mode("eval")
             self._watcher.log(scalars)
             if ledger is not None:
-                self._ledger.tell(lambda: vectors(ledger, self._ledger.skip), training=False)
+                self._ledger.tell(lambda wanted: vectors(ledger, self._ledger.skip), training=False)
             self._watcher.hook.step()
             self._watcher.hook.set_mode("train")
 

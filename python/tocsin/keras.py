@@ -320,7 +320,7 @@ class Training:
                     else:
                         self._values.gradients(list(zip(order, gradients)))
         if outputs is not None and targets is not None:
-            self._ledger.tell(lambda: of_arrays(_array(outputs), _array(targets), loss_kind))
+            self._ledger.tell(lambda wanted: of_arrays(_array(outputs), _array(targets), loss_kind))
         watcher.hook.step()
 
     def evaluated(self, **scalars: Any) -> None:

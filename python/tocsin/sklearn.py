@@ -18,6 +18,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from ._callback import Watcher
 from ._commands import StopRequest
 from ._ledger_loop import Loss, LoopLedger, of_arrays
+from .adapters.sklearn_given import GivenInputs
 
 # Fitted arrays that change with every batch, and what they are; lists of arrays get a number.
 _WEIGHTS = (("coef_", "weight"), ("coefs_", "weight"), ("components_", "weight"),
@@ -37,17 +38,21 @@ class Training:
         self._watcher = Watcher(options)
         self._watcher.open(None, [])
         self._ledger = LoopLedger(self._watcher)
+        self._given: Optional[GivenInputs] = None
+        if self._watcher.active and self._watcher.hook.sink.wants_ledger:
+            self._given = GivenInputs(estimator)
 
     @property
     def stopped(self) -> Optional[StopRequest]:
         return self._watcher.stopped
 
-    def step(self, *, outputs: Any = None, targets: Any = None, loss_kind: Loss = None, sample_weight: Any = None,
+    def step(self, *, outputs: Any = None, targets: Any = None, loss_kind: Loss = None, sample_weight: Any = None, inputs: Any = None,
              **scalars: Any) -> None:
         """The batch is fitted: logs ``scalars`` and the estimator's own ``loss_``, reads its
         coefficients when they are due. ``outputs`` (of ``predict_proba``, ``decision_function`` or ``predict``, best from
         before the batch was fitted) and ``targets``: for the ledger (docs/ledger.md). ``loss_kind``: ``squared``, ``absolute``,
-        ``huber``, ``poisson``, ``binary``, ``cross_entropy``, or a function with a number for each sample; None: by the targets."""
+        ``huber``, ``poisson``, ``binary``, ``cross_entropy``, or a function with a number for each sample; None: by the targets.
+        ``inputs``: what the estimator was given; None: as it remembers it of these ``outputs``."""
         watcher = self._watcher
         if not watcher.active:
             return
@@ -56,29 +61,35 @@ class Training:
             scalars["loss"] = own
         watcher.log(scalars)
         watcher.tensors(self._weights)
-        self._tell(outputs, targets, loss_kind, sample_weight, True)
+        self._tell(outputs, targets, loss_kind, sample_weight, inputs, True)
         watcher.hook.step()
 
-    def evaluated(self, *, outputs: Any = None, targets: Any = None, loss_kind: Loss = None, sample_weight: Any = None,
+    def evaluated(self, *, outputs: Any = None, targets: Any = None, loss_kind: Loss = None, sample_weight: Any = None, inputs: Any = None,
                   **scalars: Any) -> None:
         """A batch, or all, of an evaluation: a step in mode ``eval``."""
         if self._watcher.active:
             self._watcher.hook.set_mode("eval")
             self._watcher.log(scalars)
-            self._tell(outputs, targets, loss_kind, sample_weight, False)
+            self._tell(outputs, targets, loss_kind, sample_weight, inputs, False)
             self._watcher.hook.step()
             self._watcher.hook.set_mode("train")
 
-    def _tell(self, outputs: Any, targets: Any, loss: Loss, weights: Any, training: bool) -> None:
+    def _tell(self, outputs: Any, targets: Any, loss: Loss, weights: Any, inputs: Any, training: bool) -> None:
         if outputs is not None and targets is not None:
-            self._ledger.tell(lambda: of_arrays(outputs, targets, loss, weights=weights, classes=getattr(self._estimator, "classes_", None)),
-                              training)
+            if inputs is None and self._given is not None:
+                inputs = self._given.of(outputs)
+            self._ledger.tell(lambda wanted: of_arrays(outputs, targets, loss, weights=weights, classes=getattr(self._estimator, "classes_", None),
+                                                         inputs=inputs, wanted=wanted), training)
+        if self._given is not None:
+            self._given.forget()
 
     def should_stop(self) -> Optional[StopRequest]:
         return self._watcher.asked()
 
     def close(self) -> None:
         """Ends the run's record; as stopped, if a stop was seen."""
+        if self._given is not None:
+            self._given.detach()
         self._watcher.end()
 
     def _weights(self) -> Iterator[Tuple[str, Any, str]]:

@@ -105,7 +105,7 @@ def test_a_loop_tells_what_its_outputs_are_compared_with(out):
     ledger, rng, mean = LoopLedger(watcher), numpy.random.default_rng(0), 0.0
     for _ in range(100):
         t = rng.standard_normal(32) + 5
-        ledger.tell(lambda: of_arrays(numpy.full(32, mean), t))  # noqa: B023
+        ledger.tell(lambda training: of_arrays(numpy.full(32, mean), t))  # noqa: B023
         watcher.hook.step()
         mean += 0.1 * (t.mean() - mean)
     stats = watcher.hook.stats()["ledger"]
@@ -144,7 +144,7 @@ def test_a_function_with_a_number_for_each_sample_has_pairs_but_no_constant():
     def cubic(z, t):
         return numpy.abs(z - t) ** 3
 
-    ((name, form, vector),) = of_arrays(t + 0.1 * rng.standard_normal(40), t, cubic)
+    ((name, form, vector, _),) = of_arrays(t + 0.1 * rng.standard_normal(40), t, cubic)
     sink = Sink()
     book = Book(sink)
     for _ in range(2):
@@ -184,7 +184,7 @@ def test_a_ledger_that_is_switched_off_is_not_sent(out):
     hook.targets(numpy.zeros(2), numpy.ones(2))
     watcher = Watcher({})
     watcher.hook = hook
-    LoopLedger(watcher).tell(lambda: pytest.fail("nobody asked"))
+    LoopLedger(watcher).tell(lambda training: pytest.fail("nobody asked"))
     hook.step()
     hook.close()
     assert ledger_of(out, "squared") == {}
@@ -194,5 +194,5 @@ def test_a_hook_that_is_off_costs_nothing(monkeypatch):
     monkeypatch.setenv("TOCSIN_DISABLED", "1")
     watcher = Watcher({})
     watcher.open(None, [])
-    LoopLedger(watcher).tell(lambda: pytest.fail("nobody asked"))
+    LoopLedger(watcher).tell(lambda training: pytest.fail("nobody asked"))
     assert tocsin is not None
