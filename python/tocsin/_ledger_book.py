@@ -11,7 +11,7 @@ from ._ledger_constants import Constant, by_class, split
 
 FIRST = 64           # steps that are all measured
 SHARE = 0.002        # of the time of training
-DENSE, DENSE_SHARE = 16, 0.01  # very short steps: up to every 16th, as long as it costs no more than this
+DENSE, DENSE_SHARE = 16, 0.005  # very short steps: up to every 16th as long as it costs no more than this
 MOST = 1 << 12
 MAX_CALLS = 8        # different ones of a run
 _LATEST = 15         # times, of which the middle one counts

@@ -55,14 +55,14 @@ class Ledger:
         self._no_grad = torch.no_grad
         self._grad, self._dispatched = torch.is_grad_enabled, getattr(torch._C, "_len_torch_dispatch_stack", _none)
         self._transformed = getattr(torch._C, "_are_functorch_transforms_active", _none)
-        self.given = Given(sink, self._looked_at)
+        self.given = Given(sink, self._looked_at, self._wanted)
         self._inputs: Any = None
         if numpy_of(torch.zeros(1)) is not None:
             from .torch_ledger_inputs import Inputs
 
             self._inputs = Inputs(sink, self.given)
         self._worlds = Worlds(sink, self.given)
-        self._models = Models(sink, self._asks, lambda: self._budget.calls, self._found, self._looked_at)
+        self._models = Models(sink, self._asks, lambda: self._budget.calls, self._found, self._looked_at, self._wanted)
         self._classes = Classes(sink, lambda: [one for one in self._calls.values() if one is not None], lambda: sink.guard("ledger"))
         sink.attach(self)
         sink.ledger = self
@@ -214,6 +214,10 @@ class Ledger:
             self._budget.begin(step, perf_counter())
         self._in_step += 1
         return self._in_step <= MAX_MEASURED
+
+    def _wanted(self) -> bool:
+        """False: the next loss call is surely passed over, as it is told which do."""
+        return not (self.skip and self._grad())
 
     def _asks(self) -> bool:
         """Whether a pass of the model is one whose gradient is asked for what it tells."""

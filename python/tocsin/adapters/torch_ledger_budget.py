@@ -10,7 +10,7 @@ SHARE = 0.002  # of the time of training
 # A run of short steps may spend this in any case, 0.2 % of 50 seconds: until then every second step is measured at least. Short trainings
 # would end before there is enough to judge by. Of longer steps the hook's whole share is promised to be 1 %.
 ALLOWANCE, ALLOWED, SHORT = 0.1, 2, 5e-3
-DENSE, DENSE_SHARE = 16, 0.01  # very short steps: up to every 16th as long as it costs no more than this
+DENSE, DENSE_SHARE = 16, 0.005  # very short steps: up to every 16th as long as it costs no more than this
 MOST = 1 << 12
 _LATEST = 9  # times, of which the middle one counts
 

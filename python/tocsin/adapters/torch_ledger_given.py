@@ -15,25 +15,20 @@ from .torch_scripting import hide_from_scripting, show_to_scripting
 
 MAX_PARTS = 16  # of a model, that are applied by themselves
 MAX_TENSORS = 4  # of a batch
-Pass = Callable[[List[Any], bool], None]
 
 
 class Given:
     """Of one ledger."""
 
-    def __init__(self, sink: Any, looked_at: Callable[[Any], bool]) -> None:
-        self._sink, self._looked_at = sink, looked_at
+    def __init__(self, sink: Any, looked_at: Callable[[Any], bool], wanted: Callable[[], bool]) -> None:
+        """``wanted``: whether somebody may ask for what the pass that begins now is given."""
+        self._sink, self._looked_at, self._wanted = sink, looked_at, wanted
         torch = sys.modules["torch"]
         self._plain = torch.Tensor
         self._undo: List[Callable[[], None]] = []
         self._last: Tuple["weakref.ref[Any]", ...] = ()
         self.training = False  # the mode of the model that was given these
         self.passes = 0
-        self._told: List[Pass] = []
-
-    def tell(self, told: Pass) -> None:
-        """From now on ``told(tensors, training)`` is called before each pass. It may not keep the tensors."""
-        self._told.append(told)
 
     def tensors(self) -> List[Any]:
         """Of the last pass, in the order in which they were given; those that are alive."""
@@ -82,11 +77,16 @@ class Given:
     def detach(self) -> None:
         for undo in self._undo:
             undo()
-        self._undo, self._told, self._last = [], [], ()
+        self._undo, self._last = [], ()
 
     def _begins(self, followed: "_Followed", is_root: bool, module: Any, args: Any, kwargs: Any) -> None:
         sink, part = self._sink, module()
-        if not sink.active or part is None or self._looked_at(args):
+        if part is None or not sink.active:
+            return
+        if followed.rooted and part.training and not self._wanted():
+            self._last = ()  # what an earlier pass was given is not this one's
+            return
+        if self._looked_at(args):
             return
         if is_root:
             if not followed.rooted:
@@ -97,9 +97,6 @@ class Given:
         tensors = _tensors(self._plain, args, kwargs)
         self._last = tuple(weakref.ref(one) for one in tensors)
         self.training, self.passes = part.training, self.passes + 1
-        for told in self._told:
-            with sink.guard("ledger"):
-                told(tensors, part.training)
 
 
 class _Followed:

@@ -29,11 +29,12 @@ _OTHERS = ("label", "target", "mask", "position", "type", "cache", "len")  # wha
 class Models:
     """Of one ledger."""
 
-    def __init__(self, sink: Any, asks: Callable[[], bool], calls: Callable[[], int],
-                 found: Callable[[Arguments, Any], None], looked_at: Callable[[Any], bool]) -> None:
+    def __init__(self, sink: Any, asks: Callable[[], bool], calls: Callable[[], int], found: Callable[[Arguments, Any], None],
+                 looked_at: Callable[[Any], bool], wanted: Callable[[], bool]) -> None:
         """``asks``: whether this step is measured; ``calls``: of loss functions so far; ``found``: is given a call, and a
-        function that ends a wait. Both for training."""
+        function that ends a wait. All three for training. ``wanted``: whether the loss call that follows may be measured."""
         self.sink, self._asks, self._calls, self._found, self._looked_at = sink, asks, calls, found, looked_at
+        self._wanted = wanted
         self._undo: List[Callable[[], None]] = []
         self._input: Callable[[], Any] = _nobody
         self.rooted = False  # a watched model was applied as a whole: its passes are seen
@@ -84,7 +85,12 @@ class Models:
     def passed(self, followed: "_Followed", root: bool, module: Any, given: Tuple[Any, ...], named: Dict[str, Any], output: Any) -> None:
         """The model, or a part of it, was applied."""
         sink = self.sink
-        if not sink.active or self._looked_at(given):
+        if not sink.active:
+            return
+        if module.training and not self._wanted():
+            self._input = _nobody  # what an earlier pass was given is not this one's
+            return
+        if self._looked_at(given):
             return
         whole = _whole_number(given, named)
         if whole is not None:  # of a part, too: a model that computes its own loss has not ended when that is called
