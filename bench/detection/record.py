@@ -13,7 +13,7 @@ import warnings
 
 import torch
 
-from bench.detection.corpus import eleventh, planted, tenth, training
+from bench.detection.corpus import eleventh, planted, tenth, training, twelfth
 from bench.detection.corpus.early import adversarial, boosting, faults, jobs, partial, warm
 from bench.detection.corpus.eighth import faults as eighth_faults, frameworks as eighth_frameworks, loops as eighth_loops, trees as eighth_trees
 from bench.detection.corpus.fifth import loops as fifth_loops
@@ -28,7 +28,7 @@ for part in ("early.modern", "early.fresh", "early.third", "fourth.tasks", "fift
 
 NOTES = "runs.jsonl"
 LOOPS = (adversarial, partial, warm, fifth_loops, sixth_trees, sixth_loops, sixth_frameworks, seventh_loops, seventh_trees, eighth_loops, eighth_frameworks,
-         eighth_trees, ninth_loops, ninth_frameworks, ninth_trees, *tenth.PARTS, *eleventh.PARTS, *planted.PARTS)
+         eighth_trees, ninth_loops, ninth_frameworks, ninth_trees, *tenth.PARTS, *eleventh.PARTS, *planted.PARTS, *twelfth.PARTS)
 OTHERS = {**{name: part for part in LOOPS for name in part.TUNING}, **{name: boosting for name in boosting.job_names()}}
 
 
@@ -73,7 +73,7 @@ def record(name, fault, seed, out):
     """One run; what is noted of it, or None where the fault cannot be made."""
     title = f"{name}-{fault or 'healthy'}-{seed}-{time.time_ns()}"
     start = time.monotonic()
-    rounds = (boosting, warm, sixth_trees, seventh_trees, eighth_trees, tenth.boosting, eleventh.trees)
+    rounds = (boosting, warm, sixth_trees, seventh_trees, eighth_trees, tenth.boosting, eleventh.trees, twelfth.trees)
     every = 1 if any(name in part.TUNING for part in rounds) else 10  # rounds, or steps between saves
     if name in OTHERS:
         try:

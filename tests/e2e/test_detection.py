@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from bench.detection import harm, judge, record, report
-from bench.detection.corpus import eleventh, tenth
+from bench.detection.corpus import eleventh, tenth, twelfth
 from bench.detection.corpus.eighth import faults as eighth_faults
 from bench.detection.corpus.seventh import faults as seventh_faults
 
@@ -175,6 +175,22 @@ def test_a_job_of_the_eleventh_set_has_faults_that_are_explained(part):
     for name in part.TUNING:
         assert name in record.job_names() and not record.is_tuning(name) and f"\n{name} " in part.__doc__
         assert 5 <= len(part.fault_names(name)) == len(set(part.fault_names(name))) <= 9 and set(part.fault_names(name)) <= set(words)
+
+
+@pytest.mark.parametrize("part", twelfth.PARTS, ids=lambda part: part.__name__.rsplit(".", 1)[-1])
+def test_a_job_of_the_twelfth_set_has_faults_that_are_explained(part):
+    for name in part.TUNING:
+        assert name in record.job_names() and not record.is_tuning(name) and f"\n{name} " in part.__doc__
+        faults = part.fault_names(name)
+        assert 6 <= len(faults) == len(set(faults)) <= 9 and set(faults) <= set(twelfth.support.ALL_WORDS)
+
+
+def test_shapes_and_phrases_of_the_twelfth_set_are_what_they_say():
+    images, kinds, masks, boxes = twelfth.support.shapes(3, 50, (0, 5))
+    assert images.shape == masks.shape == (50, 1, 16, 16) and set(kinds.tolist()) == {0, 5} and boxes.shape == (50, 3)
+    assert float(images[masks > 0].mean()) > float(images[masks == 0].mean()) + 50 and 0 < float(masks.mean()) < 0.5
+    one, other = twelfth.support.phrases(1, 40), twelfth.support.phrases(1, 40, tongue=1)
+    assert one.shape == (40, 14) and int(one.min()) >= 1 and int(one.max()) <= 15 and not torch.equal(one, other)
 
 
 def test_no_two_jobs_have_one_name():
