@@ -83,11 +83,11 @@ def _keras_two_outputs(fault, seed, chance, options):
     from tocsin.keras import TocsinCallback
     keras.utils.set_random_seed(seed)
     images, kinds, _, boxes = shapes(seed, 2000)
-    images, y, size = images.permute(0, 2, 3, 1).numpy() / 127.5 - 1, kinds.numpy(), (boxes[:, 2].numpy() - 3.8) / 0.46
-    x, held_x, held = images[:-300], images[-300:], {"kind": y[-300:], "size": size[-300:]}
-    y, size = y[:-300], size[:-300]
+    images, y, row = images.permute(0, 2, 3, 1).numpy() / 127.5 - 1, kinds.numpy(), (boxes[:, 0].numpy() - 7.5) / 1.73
+    x, held_x, held = images[:-300], images[-300:], {"kind": y[-300:], "row": row[-300:]}
+    y, row = y[:-300], row[:-300]
     if fault == "labels_misaligned":
-        y, size = numpy.roll(y, 1), numpy.roll(size, 1)
+        y, row = numpy.roll(y, 1), numpy.roll(row, 1)
     elif fault == "class_random":
         y = labelled(torch.tensor(y), fault, 6).numpy()
     elif fault == "held_unscaled":
@@ -95,7 +95,7 @@ def _keras_two_outputs(fault, seed, chance, options):
     elif fault == "held_other_classes":
         held["kind"] = 5 - held["kind"]
     elif fault == "evaluated_on_training":
-        held_x, held = x[:300], {"kind": y[:300], "size": size[:300]}
+        held_x, held = x[:300], {"kind": y[:300], "row": row[:300]}
     width, batch, epochs = chance.choice((8, 12)), chance.choice((32, 40)), 8
     picture = keras.Input((16, 16, 1))
     hidden = picture
@@ -103,23 +103,23 @@ def _keras_two_outputs(fault, seed, chance, options):
         hidden = layers.Conv2D((at + 1) * width, 3, strides=2, padding="same", activation="relu")(hidden)
     hidden = layers.Dense(48, activation="relu")(layers.Flatten()(hidden))
     outputs = {"kind": layers.Dense(6, activation="softmax" if fault == "softmax_twice" else None, name="kind")(hidden),
-               "size": layers.Dense(1, activation="relu" if fault == "output_clipped" else None, name="size")(hidden)}
+               "row": layers.Dense(1, activation="relu" if fault == "output_clipped" else None, name="row")(hidden)}
     model = keras.Model(picture, outputs)
     if fault == "backbone_frozen":
         for layer in model.layers:
-            layer.trainable = layer.name in ("kind", "size")
+            layer.trainable = layer.name in ("kind", "row")
     of_epoch = _steps(len(x), batch)
-    schedule = keras.optimizers.schedules.CosineDecay(rate(chance.uniform(2e-3, 3e-3), fault), epochs * of_epoch)
-    model.compile(optimizer=keras.optimizers.Adam(schedule), loss_weights={"kind": 1.0, "size": 0.5}, metrics={"kind": ["accuracy"], "size": ["mae"]},
-                  loss={"kind": keras.losses.SparseCategoricalCrossentropy(from_logits=True), "size": "mse"})
+    schedule = keras.optimizers.schedules.CosineDecay(rate(chance.uniform(3e-3, 4e-3), fault), epochs * of_epoch)
+    model.compile(optimizer=keras.optimizers.Adam(schedule), loss_weights={"kind": 1.0, "row": 0.5}, metrics={"kind": ["accuracy"], "row": ["mae"]},
+                  loss={"kind": keras.losses.SparseCategoricalCrossentropy(from_logits=True), "row": "mse"})
     begun, kept = model.evaluate(held_x, held, verbose=0, return_dict=True), _kept()
-    told = model.fit(x, {"kind": y, "size": size}, batch_size=batch, epochs=epochs, validation_data=(held_x, held), verbose=0,
+    told = model.fit(x, {"kind": y, "row": row}, batch_size=batch, epochs=epochs, validation_data=(held_x, held), verbose=0,
                      callbacks=[kept, TocsinCallback(**options)]).history
 
     def wrong(accuracy, far):
         return (1 - float(accuracy) + min(float(far), 2.0)) / 2
-    passes = [[(at + 1) * of_epoch - 1, wrong(*both)] for at, both in enumerate(zip(told["val_kind_accuracy"], told["val_size_mae"]))]
-    return kept.name, epochs * of_epoch, [[0, wrong(begun["kind_accuracy"], begun["size_mae"])], *passes]
+    passes = [[(at + 1) * of_epoch - 1, wrong(*both)] for at, both in enumerate(zip(told["val_kind_accuracy"], told["val_row_mae"]))]
+    return kept.name, epochs * of_epoch, [[0, wrong(begun["kind_accuracy"], begun["row_mae"])], *passes]
 
 
 _JOBS = {
