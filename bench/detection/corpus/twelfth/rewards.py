@@ -74,7 +74,7 @@ def _ppo_hover(fault, seed, chance, options):
     world, model = Hover(count, seed), Policy(chance.choice((32, 48)))
     tuned = model.critic.parameters() if fault == "optimizer_without_head" else model.parameters()
     optimizer = torch.optim.Adam(tuned, lr=rate(chance.uniform(1.5e-3, 2.5e-3), fault), eps=1e-5)
-    clip, bonus, stale, returned = 0.2, 1.0 if fault == "entropy_large" else 0.003, None, []
+    clip, bonus, stale, returned = 0.2, 0.003, None, []
     running, passes, updates, first = numpy.zeros(count), [[0, -_hovered(copy.deepcopy(model), seed)]], 0, world.seen()
     hook = tocsin.watch(model, optimizer, **options)
     for _ in range(rounds):
@@ -215,6 +215,6 @@ def _dqn_catch(fault, seed, chance, options):
 
 TUNING, FAULTS, fault_names, run = entered({
     "ppo_hover": (_ppo_hover, from_start("reward_inverted", "reward_zero", "observation_stale", "actions_moved", "advantage_stale", "ratio_inverted",
-                                         "entropy_large", "rate_hundredfold")),
+                                         "rate_thousandth", "rate_hundredfold")),
     "dqn_catch": (_dqn_catch, from_start("target_stands", "replay_stands", "ends_ignored", "reward_inverted", "reward_zero", "actions_moved",
                                          "explores_always", "rate_hundredfold"))})
