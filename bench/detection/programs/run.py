@@ -14,16 +14,16 @@ import time
 
 from bench.detection import judge
 from bench.detection.programs import child, digits, listing, tables
-from bench.detection.programs.fetch import cache
+from bench.detection.programs.fetch import cache as usual_cache
 from bench.detection.record import NOTES, known
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 NOISE = re.compile(r"^(\s*$|[IWE]\d{4} |WARNING|\s+\^|\d+/\d+)")
 
 
-def _last_words(log):
-    """The line that says why a program ended."""
-    lines = [line for line in log.read_text(errors="replace").splitlines() if not NOISE.match(line)]
+def _last_words(log, cache):
+    """The line that says why a program ended, without the folder that it lies in."""
+    lines = [line for line in log.read_text(errors="replace").replace(f"{cache}/", "").splitlines() if not NOISE.match(line)]
     said = [line.strip() for line in lines if re.match(r"^\w*(\.\w+)*(Error|Exception|Interrupt)\b", line)]
     return (said or lines or ["it said nothing"])[-1][:160]
 
@@ -56,7 +56,7 @@ def _train(program, version, chosen, folder):
         running.kill()
         running.join()
         return None, "it took too long"
-    return (json.loads(note.read_text()), None) if note.exists() else (None, _last_words(log))
+    return (json.loads(note.read_text()), None) if note.exists() else (None, _last_words(log, chosen.cache))
 
 
 def _note(program, version, told):
@@ -98,7 +98,7 @@ def judged(chosen, programs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("step", nargs="?", default="all", choices=("record", "judge", "table", "all"))
-    parser.add_argument("--cache", type=pathlib.Path, default=cache(), help="folder of the fetched programs")
+    parser.add_argument("--cache", type=pathlib.Path, default=usual_cache(), help="folder of the fetched programs")
     parser.add_argument("--list", type=pathlib.Path, default=listing.FOLDER / "programs.json", help="which programs there are")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build" / "programs", help="folder of the recordings; what is there is kept")
     parser.add_argument("--seconds", type=float, default=30.0, help="processor time of a training")

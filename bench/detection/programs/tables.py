@@ -3,6 +3,8 @@ import json
 
 from bench.detection import judge, report
 
+LEAST = 10  # updates: what made fewer within its limit is not judged
+
 
 def _figures(runs, preset, default):
     pairs = {}
@@ -25,7 +27,8 @@ def of(out, programs, repositories):
     """Markdown: the figures per repository, a row per program, and what did not run with its reason."""
     verdicts = json.loads((out / "verdicts.json").read_text())
     default, names = judge.default_group(), {one["name"] for one in programs}
-    runs = [run for run in report.load(out, verdicts) if run.job in names]
+    loaded = [run for run in report.load(out, verdicts) if run.job in names]
+    runs = [run for run in loaded if run.steps >= LEAST]
     of_name = {one["name"]: one for one in programs}
     rows = []
     for source in [*repositories, "faults we can see"]:
@@ -40,6 +43,8 @@ def of(out, programs, repositories):
         if own:
             each.append([one["name"], one["question"], _names(own.get(False), default), _names(own.get(True), default)])
         path = out / one["name"] / "failed.json"
+        missing += [[run.job, "corrected" if run.fault is None else "faulty", f"{run.steps} updates within the limit"] for run in loaded
+                    if run.job == one["name"] and run.steps < LEAST]
         missing += [[one["name"], version, why] for version, why in (json.loads(path.read_text()) if path.exists() else {}).items()]
     return "\n\n".join([report.table(["Programs", "Preset", "Rules", "faulty told", "beyond the corrected version", "corrected alarmed"], rows),
                         report.table(["Program", "Question", "said of the faulty version", "said of the corrected version"], each),
