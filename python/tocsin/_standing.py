@@ -15,7 +15,7 @@ from . import _client, _stacks
 from ._contain import Errors
 from ._process import say
 from ._traces import Traces
-from .adapters import torch_left_out, torch_replaced
+from .adapters import torch_left_out, torch_replaced, torch_workers
 
 PERIOD = 1.0  # seconds
 # Seconds of standstill, and how many times the longest pause so far, unless TOCSIN_STACKS_AFTER gives seconds.
@@ -96,10 +96,11 @@ class Standing:
                 self._errors.add("stacks", error)
 
     def look_at_updates(self) -> None:
-        """Says, once each, that updates are left out or reach parameters that the model no longer has: an issue ``training_preflight``, and
-        a line on stderr."""
+        """Says, once each, that updates are left out or reach parameters that the model no longer has, or that workers of a loader draw the
+        same random numbers: an issue ``training_preflight``, and a line on stderr."""
         counters = self._client.counters()
-        for part, sentence in ((self._left_out, torch_left_out.sentence), (self._replaced, torch_replaced.sentence)):
+        workers = [(one, torch_workers.sentence) for one in self._sink.adapters() if isinstance(one, torch_workers.Workers)]
+        for part, sentence in ((self._left_out, torch_left_out.sentence), (self._replaced, torch_replaced.sentence), *workers):
             finding = part.look(counters)
             if finding is not None:
                 self._say(finding)

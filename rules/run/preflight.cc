@@ -1,5 +1,7 @@
 #include "rules/run/preflight.h"
 
+#include "rules/run/protocol_words.h"
+
 namespace tocsin::rules {
 namespace {
 
@@ -25,9 +27,30 @@ std::string listed(const Value& finding, std::int64_t count) {
   return out;
 }
 
+constexpr std::int64_t kMostNames = 20;  // that a hook sends of one finding
+
 std::int64_t names_in(const Value& finding) {
   const auto* names = core::as<ValueList>(core::find(finding, "names"));
   return names == nullptr ? 0 : static_cast<std::int64_t>(names->size());
+}
+
+std::string with(std::string text, std::string_view place, const std::string& value) {
+  if (const auto at = text.find(place); at != std::string::npos) {
+    text.replace(at, place.size(), value);
+  }
+  return text;
+}
+
+// Of a kind whose sentence stands in the table; empty for one that this version does not know.
+std::string protocol_sentence(const Value& finding, const std::string& kind,
+                              const std::string& model, std::int64_t count) {
+  const ProtocolWords* const words = protocol_words(kind);
+  if (words == nullptr) return {};
+  std::string out =
+      with(with(std::string(words->text), "{model}", model), "{count}", std::to_string(count));
+  if (words->listed)
+    out += listed(finding, names_in(finding) < kMostNames ? names_in(finding) : count);
+  return out + ".";
 }
 
 // One sentence; empty for a kind that this version does not know.
@@ -113,7 +136,7 @@ std::string sentence_of(const Value& finding) {
            " steps are ended per second, and nearly nothing is said in them: "
            "hook.step() belongs once per update.";
   }
-  return {};
+  return protocol_sentence(finding, kind, model, count);
 }
 
 }  // namespace

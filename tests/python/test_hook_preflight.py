@@ -38,7 +38,7 @@ def test_a_model_that_trains_as_a_whole_is_not_talked_of(out, capfd):
     train(model, optimizer, hook)
     hook.close()
     assert findings(out) == [] and "parameter" not in capfd.readouterr().err
-    assert Telemetry(out).protocol_kept() == [[{"kind": "kept", "model": "Net", "count": 12, "names": []}]]
+    assert Telemetry(out).protocol_kept() == [[{"kind": "kept", "model": "Net", "count": 22, "names": []}]]
 
 
 def test_parameters_in_no_optimizer(out, capfd):

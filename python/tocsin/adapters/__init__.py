@@ -18,10 +18,13 @@ def attach(sink: Sink, model: Any, optimizer: Any, loss: Any, name: Optional[str
     from .torch_scalers import Scalers
     from .torch_schedules import Schedules
     from .torch_waits import Waits
+    from .torch_workers import Workers
 
     if not any(isinstance(adapter, Waits) for adapter in sink.adapters()):
         Waits(sink, timed)
         Schedules(sink)
+        if sink.rank == 0:
+            Workers(sink)
     if sink.ledger is None and sink.wants_ledger:
         with sink.guard("ledger"):
             Ledger(sink)

@@ -44,7 +44,7 @@ class TorchAdapter:
         self._names: Dict[int, str] = {}  # by id(parameter)
         self._capture: Optional[Capture] = None
         self._memory = OptimizerMemory(sink)
-        self._preflight: Optional[Preflight] = Preflight(sink, model) if sink.rank == 0 else None
+        self._preflight: Optional[Preflight] = Preflight(sink, model, optimizer) if sink.rank == 0 else None
         self._watch: Optional[UpdateWatch] = UpdateWatch(sink)  # as long as there is something to be seen
         self._known_count = -1
         self._publishes = True
@@ -126,6 +126,8 @@ class TorchAdapter:
         for undo in self._undo:
             undo()
         self._undo = []
+        if self._preflight is not None:
+            self._preflight.end()
         self._capture = self._watch = self._preflight = None
 
     def times_passes(self) -> bool:

@@ -14,6 +14,8 @@ import types
 from typing import Any, Callable, Dict, List, Tuple
 
 from .torch_ledger_embeddings import NAMES as EMBEDDINGS
+from .torch_loss_weight import listening
+from .torch_loss_weight import tell as tell_weight
 
 NAMES = ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss",
          "smooth_l1_loss", "huber_loss", "gaussian_nll_loss", "poisson_nll_loss", "kl_div")
@@ -83,6 +85,8 @@ def _instead_of(torch: Any, name: str, function: Any) -> Callable[..., Any]:
                 ledger.skip -= 1
             else:
                 ledger.called(name, args, kwargs)
+        if listening and not embedding:
+            tell_weight(result, kwargs.get("reduction", "mean"))
         return result
 
     # As torch marks its own wrappers for torch.jit.script: it compiles the function, in the place of this one.

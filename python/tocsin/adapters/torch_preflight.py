@@ -7,11 +7,17 @@ from .torch_clipping import SENTENCES, Clipping
 from .torch_fresh import FrozenFresh, mark
 from .torch_kept import KeptGradient
 from .torch_lag import parameters_of_targets
+from .torch_loss_weight import LossWeight
+from .torch_norms import SENTENCE as BUFFERS
+from .torch_norms import Norms
+from .torch_order import Order
+from .torch_order_words import findings
+from .torch_scaler_order import ScalerOrder
 from .torch_settings import betas_swapped, decay_negative, dropouts, dropouts_in_eval
 from .torch_state import state_matters
 from .torch_zero import held
 
-CHECKS = 12  # kinds of findings that tell() looks for
+CHECKS = 22  # kinds of findings that tell() looks for
 UPDATES = 3  # looked at: a part that has no gradient in one of them may have one in the next
 _MAX_NAMES, _SHOWN = 20, 5
 
@@ -19,7 +25,7 @@ _MAX_NAMES, _SHOWN = 20, 5
 class Preflight:
     """Of one model and its optimizer. ``look()`` is called at each update until it says True."""
 
-    def __init__(self, sink: Sink, model: Any) -> None:
+    def __init__(self, sink: Sink, model: Any, optimizer: Any) -> None:
         self._updates = 0
         self._fresh = FrozenFresh()
         try:
@@ -29,6 +35,10 @@ class Preflight:
         self._without: Optional[Set[int]] = None  # parameters that never had a gradient, by id()
         self._evaluating = True
         self._kept, self._clipping = KeptGradient(), Clipping(sink)
+        self._order = None if optimizer is None else Order(sink, optimizer)
+        self._scaler = ScalerOrder(sink) if optimizer is not None and sink.wants_ledger else None
+        self._weight = LossWeight(sink) if optimizer is not None and sink.wants_ledger else None
+        self._norms = Norms()
         self._dropouts: List[str] = []
         self._silent: Optional[List[str]] = None  # dropouts in eval state, at each update so far
         self._others: Dict[int, Any] = {}  # parameters that this optimizer does not hold, as they were
@@ -50,10 +60,26 @@ class Preflight:
         self._silent = silent if self._silent is None else [name for name in self._silent if name in silent]
         self._kept.update(optimizer, trainable(optimizer))
         self._clipping.update(optimizer, trainable(optimizer))
+        if self._order is not None:
+            self._order.update(optimizer, trainable(optimizer))
+        if self._scaler is not None:
+            self._scaler.update(optimizer)
+        if self._weight is not None:
+            self._weight.update(self._updates == 0)
+        if self._updates > 0:
+            self._norms.look()
+        elif model is not None:
+            self._norms.begin(model)
         self._updates += 1
         if self._updates >= UPDATES:
-            self._clipping.end()
+            self.end()
         return self._updates >= UPDATES
+
+    def end(self) -> None:
+        """What was replaced and hooked for it is put back."""
+        for part in (self._clipping, self._order, self._scaler, self._weight):
+            if part is not None:
+                part.end()
 
     def tell(self, sink: Sink, model: Any, optimizer: Any, names: Dict[int, str],
              others: Sequence[Tuple[Any, Any]], sharded: bool) -> None:
@@ -91,11 +117,18 @@ class Preflight:
                 find("foreign_parameters", [], len(foreign), f"the optimizer of {what} holds "
                      f"{_count(foreign)} that the model does not have")
         # A rank may hold nothing of a sharded parameter.
-        without = [] if sharded else [names.get(id(parameter), "without a name")
+        cleared = self._order is not None and self._order.cleared()
+        without = [] if sharded or cleared else [names.get(id(parameter), "without a name")
                                       for parameter in trainable(optimizer)
                                       if id(parameter) in (self._without or ())]
         if without:
             find("no_gradient", without, len(without), f"{_count(without)} of {what} got no gradient")
+        for kind, listed, count, text in [] if self._order is None or sharded else findings(
+                self._order, self._scaler, self._weight, what, names, sink.plan.get("accumulation")):
+            find(kind, listed, count, text)
+        norms = self._norms.names()
+        if norms:
+            find("buffers_kept", norms, len(norms), BUFFERS.format(what, len(norms)))
         if self._kept.kept() and not sharded:
             find("gradients_kept", [], 0, f"gradients of {what} are never cleared: each update is made of all since the first, "
                  "optimizer.zero_grad() is missing")

@@ -9,12 +9,13 @@ from typing import Any, Callable, Optional, Tuple
 from ..sink import Sink
 from .torch_replacing import Replacing
 
-_PLACES = (("torch.amp.grad_scaler", "GradScaler"), ("torch.cuda.amp.grad_scaler", "GradScaler"))
+PLACES = (("torch.amp.grad_scaler", "GradScaler"), ("torch.cuda.amp.grad_scaler", "GradScaler"))
 _LARGE = 256.0  # a scale that may begin lower tells nothing of a limit
 _scaled: "weakref.WeakKeyDictionary[Any, bool]" = weakref.WeakKeyDictionary()  # gradients at the call of step(), by optimizer
 # (the step at which a scaler asked for an update of an optimizer, how often it has asked in it): an update that is made ends the step
 _in_vain: "weakref.WeakKeyDictionary[Any, Tuple[Any, int]]" = weakref.WeakKeyDictionary()
 _asked: "weakref.WeakKeyDictionary[Any, int]" = weakref.WeakKeyDictionary()  # updates since the last that was made, by optimizer
+listening: "weakref.WeakSet[Any]" = weakref.WeakSet()  # who is told before and after each call of step()
 
 
 class Scalers(Replacing):
@@ -23,7 +24,7 @@ class Scalers(Replacing):
     def __init__(self, sink: Sink) -> None:
         super().__init__()
         self._sink = sink
-        for module, name in _PLACES:
+        for module, name in PLACES:
             owner = getattr(sys.modules.get(module), name, None)
             inner = getattr(owner, "__dict__", {}).get("step")
             if inner is not None:
@@ -46,6 +47,11 @@ def in_vain(optimizer: Any) -> int:
     return _in_vain.get(optimizer, (None, 0))[1]
 
 
+def was_asked(optimizer: Any) -> bool:
+    """A scaler was asked for an update of it."""
+    return optimizer in _asked
+
+
 def is_scaled(optimizer: Any) -> bool:
     """Its gradients were still multiplied by the loss scale when the scaler was asked for this update."""
     return bool(_scaled.get(optimizer))
@@ -62,6 +68,14 @@ def _counted(sink: Callable[[], Optional[Sink]], inner: Any) -> Any:
                 _in_vain[optimizer] = (at, before[1] + 1 if before is not None and before[0] == at else 0)
                 state = getattr(self, "_per_optimizer_states", {}).get(id(optimizer)) or {}
                 _scaled[optimizer] = getattr(state.get("stage"), "value", 0) == 0 and getattr(self, "_init_scale", 0.0) > _LARGE
-        return inner(self, optimizer, *args, **kwargs)
+        if not listening:
+            return inner(self, optimizer, *args, **kwargs)
+        for one in list(listening):
+            one.ask(self, optimizer)
+        try:
+            return inner(self, optimizer, *args, **kwargs)
+        finally:
+            for one in list(listening):
+                one.asked()
 
     return step

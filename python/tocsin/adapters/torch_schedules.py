@@ -11,6 +11,7 @@ from typing import Any, Optional, Set, Tuple
 
 from ..sink import Sink
 from .torch_hooks import unwrapped
+from .torch_order import anybody_watches, schedule_stepped
 from .torch_replacing import Replacing
 from .torch_schedule_ends import end_of, follows_metric
 
@@ -67,6 +68,9 @@ class Schedules(Replacing):
             finally:
                 self.inside = False
             self._stepped(scheduler)
+            if anybody_watches() and not args and not kwargs and getattr(scheduler, "_step_count", 2) > 1:  # 1: it is being made
+                with self.sink.guard("schedules"):
+                    schedule_stepped(scheduler, unwrapped(scheduler.optimizer))
             return result
 
         return step

@@ -13,6 +13,7 @@ from time import time_ns
 from typing import Any, Callable, Collection, Dict, Tuple
 
 from ..sink import Sink
+from .torch_checkpoints import Checkpoints
 from .torch_replacing import Replacing
 
 # (module, class or None, function) of each phase. `Work.wait` is where every collective operation that is called from
@@ -33,6 +34,7 @@ class Waits(Replacing):
         self.sink = sink
         self.thread = get_ident()
         self._off: Dict[str, Callable[[], None]] = {}
+        self._checkpoints = Checkpoints(sink) if sink.rank == 0 else None
         for phase, places in PLACES.items():
             if phase in wanted:
                 with sink.guard("waits"):
@@ -57,8 +59,12 @@ class Waits(Replacing):
                 owner = getattr(owner, name, None)
             inner = getattr(owner, "__dict__", {}).get(function)
             if inner is not None:
-                ours = made.get(id(inner)) or made.setdefault(id(inner), timed.around(inner))
+                ours = made.get(id(inner)) or made.setdefault(id(inner), timed.around(self._looked_at(phase, inner)))
                 self.replace(owner, function, ours)
+
+
+    def _looked_at(self, phase: str, inner: Any) -> Any:
+        return inner if phase != "checkpoint" or self._checkpoints is None else self._checkpoints.around_saving(inner)
 
 
 class _Timed:

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "rules/run/protocol_words.h"
 #include "tests/unit/rules/issues_of.h"
 #include "tests/unit/rules/state_topic.h"
 
@@ -69,6 +70,50 @@ TEST(Preflight, PartsThatDoNotTrainAreToldInTheFirstSteps) {
   EXPECT_EQ(issues[0].labels.get("worker"), "worker_0");
   rule.feed(worker.end());
   EXPECT_EQ(issues_of(rule.resolved(), "training_preflight").size(), 1U);
+}
+
+TEST(Preflight, TheOrderOfCallsIsToldWithItsRemedy) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker worker;
+  const auto summary = [&](const std::string& finding) {
+    OwnedFrame frame = worker.heartbeat();
+    frame.body = R"({"event":"preflight","findings":[)" + finding + "]}";
+    frame.header.body_length = static_cast<std::uint32_t>(frame.body.size());
+    rule.feed(frame);
+    const auto issues = issues_of(rule.firing(), "training_preflight");
+    return issues.empty() ? std::string() : issues.back().summary;
+  };
+  rule.feed(worker.start());
+  EXPECT_EQ(summary(R"({"kind":"gradients_cleared","model":"Net","count":0,"names":[]})"),
+            "Gradients of Net are cleared between backward() and optimizer.step(), so updates use "
+            "none of them: call optimizer.zero_grad() before backward().");
+}
+
+TEST(Preflight, EachKindOfTheOrderOfCallsHasASentence) {
+  for (const char* kind :
+       {"gradients_cleared", "gradients_reused", "parameter_twice", "schedule_first",
+        "schedule_twice", "scaler_left_out", "loss_not_scaled", "buffers_kept",
+        "accumulation_left_out", "workers_alike", "workers_repeat", "checkpoint_lacks",
+        "best_not_copied", "loss_divided_twice"}) {
+    const ProtocolWords* const words = protocol_words(kind);
+    ASSERT_NE(words, nullptr) << kind;
+    EXPECT_NE(words->text.find("{model}"), std::string_view::npos) << kind;
+    EXPECT_NE(words->text.find(": "), std::string_view::npos) << kind << " names no remedy";
+  }
+  EXPECT_EQ(protocol_words("of tomorrow"), nullptr);
+}
+
+TEST(Preflight, NamesAndNumbersStandInTheSentence) {
+  core::ValueMap finding{
+      {"kind", std::string("parameter_twice")},
+      {"model", std::string("Net")},
+      {"count", std::int64_t{2}},
+      {"names", core::ValueList{std::string("a.weight"), std::string("a.bias")}}};
+  core::Lifecycle body;
+  body.findings = core::ValueList{core::Value(finding)};
+  EXPECT_EQ(preflight_finding(body)->summary,
+            "Each update of Net changes 2 of its parameters twice, they are in a second group or "
+            "optimizer: give each parameter to one group: a.weight, a.bias.");
 }
 
 }  // namespace
