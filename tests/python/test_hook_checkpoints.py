@@ -59,9 +59,10 @@ def test_a_checkpoint_without_a_part_that_is_trained_is_told_once(out, capfd):
     lambda job: {"model": job.net.state_dict()}, lambda job: {"optimizer": job.optimizer.state_dict(), "rng": torch.get_rng_state()},
     lambda job: {"averaged": [one.clone() for one in job.whole.parameters()], "optimizer": job.optimizer.state_dict()},
     lambda job: {"model": job.net.state_dict(), "optimizer": torch.optim.SGD(job.net.parameters(), 0.1).state_dict()},
-    lambda job: {"model": job.net.state_dict(), "optimizer": job.optimizer.state_dict(), "more": job}],
+    lambda job: {"model": job.net.state_dict(), "optimizer": job.optimizer.state_dict(), "more": job},
+    lambda job: {"model": job.net.state_dict(), "optimizer": job.optimizer.state_dict(), "rows": list(range(100_000))}],
     ids=["all", "by parts", "wrapped and in 16 bits", "as objects", "for inference", "weights in another file", "averages", "another optimizer",
-         "something unknown"])
+         "something unknown", "a data set, which is not gone through"])
 def test_checkpoints_that_hold_what_they_should_are_healthy(out, content):
     job = Job(out)
     Job.__reduce__ = lambda self: (dict, ())

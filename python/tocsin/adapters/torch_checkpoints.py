@@ -15,7 +15,7 @@ from .torch_replacing import Replacing
 from .torch_zero import is_deepspeed
 
 _LOOKS = 8  # at checkpoints
-_DEPTH, _MAX_NAMES = 6, 20
+_DEPTH, _ENTRIES, _MAX_NAMES = 6, 65_536, 20  # a data set that is saved is not gone through
 LACKS = ("a checkpoint has the state of the optimizer of {}, but not {} of the parameters that it trains, save the modules that hold them too: {}")
 NOT_COPIED = ("load_state_dict() of {} was given the tensors of the model itself and changes nothing, keep a good state as "
               "copy.deepcopy(model.state_dict())")
@@ -104,13 +104,15 @@ class _Content:
         self.shapes: Counter[Tuple[int, ...]] = collections.Counter()
         self.places: Set[int] = set()
         self.optimizers: List[Any] = []
+        self._left = _ENTRIES
 
     def add(self, value: Any, depth: int) -> bool:
         """False: something in it is not known, and may hold tensors."""
         torch = sys.modules["torch"]
+        self._left -= 1
         if value is None or isinstance(value, (str, bytes, int, float, complex, torch.dtype, torch.device, torch.Size, type)):
             return True
-        if depth > _DEPTH:
+        if depth > _DEPTH or self._left < 0 or (isinstance(value, (dict, list, tuple, set)) and len(value) > self._left):
             return False
         if isinstance(value, torch.Tensor):
             if value.layout is torch.strided and type(value) in (torch.Tensor, torch.nn.Parameter):
