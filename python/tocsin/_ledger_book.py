@@ -11,6 +11,9 @@ from ._ledger_constants import Constant, by_class, split
 
 FIRST = 64           # steps that are all measured
 SHARE = 0.002        # of the time of training
+# A run of short steps may spend this in any case, 0.2 % of 50 seconds: until then every second step is measured at least. Short trainings
+# would end before there is enough to judge by.
+ALLOWANCE, ALLOWED, SHORT = 0.1, 2, 5e-3
 DENSE, DENSE_SHARE = 16, 0.005  # very short steps: up to every 16th as long as it costs no more than this
 MOST = 1 << 12
 MAX_CALLS = 8        # different ones of a run
@@ -27,6 +30,7 @@ class Pace:
     def __init__(self) -> None:
         self.every = 1
         self.steps = self.measured = 0
+        self._spent = 0.0
         self._plain: List[float] = []
         self._full: List[float] = []
         self._costs: List[float] = []
@@ -47,7 +51,11 @@ class Pace:
             del kept[:-_LATEST]
         if self.steps >= FIRST and self._full:
             inside = max(0.0, _quick(self._full) - _quick(self._plain)) if self._plain else 0.0
-            self.every = every(_middle(self._costs) + inside, _middle(self._plain or self._full))
+            costs, lasts = _middle(self._costs) + inside, _middle(self._plain or self._full)
+            self._spent += costs if measured else 0.0
+            self.every = every(costs, lasts)
+            if lasts < SHORT and self._spent < ALLOWANCE:
+                self.every = min(self.every, ALLOWED)
             if not self._plain:
                 self.every = max(self.every, 2)  # to see what a step costs without
 
@@ -133,6 +141,8 @@ class Book:
             return
         values = {field: head[field] for field in _SUMS if head["samples"] > 1 or not field.endswith("_spread")}
         values.update({field: head[field] for field in (*(_ANSWERS if form.answers else ()), *(_SAME if form.same else ()))})
+        for field in ("straight", "crossed"):
+            values[field] *= head["weight"] / head["samples"]  # in the unit of the loss, whose samples have weights
         values["calls"] = 1.0
         if head["one_target"]:
             values["one_target"] = 1.0

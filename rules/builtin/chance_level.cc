@@ -1,12 +1,13 @@
 // Fires when outputs do not know their targets, and the training cannot get there any more.
 //
 // Reads   the ledger of each loss call (docs/ledger.md), added up over workers; learning_rate.
-// Window  training: the newer half of the updates, looked at when 64, 128, 256 … steps of the call
-//         have come; evaluation: one pass.
-// Fires   nothing     fewer than `share` (0.55) of pairs of samples fit their own targets better than
-//                     each other's, and skill, 1 − loss / trivial loss, is below `skill` (0.02), both at
-//                     `alpha`; a straight line through the window does not reach it by the end of the plan
-//                     (without a plan: by twice the updates)
+// Window  training: the newest 32 blocks of steps behind the largest rate, looked at when 64, 128, 256 …
+//         steps of the call have come, when the updates have doubled, and at the end; evaluation: one pass.
+// Fires   nothing     fewer than `share` (0.55; in evaluation 0.6) of pairs of samples fit their own targets
+//                     better than each other's, and skill, 1 − loss / trivial loss, is below `skill` (0.02),
+//                     both at `alpha`: skill is what is measured, or at most what pairs save with their own
+//                     targets; a straight line through the window does not reach it by the end of the plan
+//                     (without a plan: by twice the updates; of a run that has ended: now)
 //         forgot      the same of a call that had known its targets, at any step
 //         worse       skill is below −`worse` (0.1) for a whole window, and does not get there
 //         memorised   skill in training is 0.5 at least, and in evaluation fewer than 0.6 of pairs fit
@@ -21,7 +22,9 @@
 // Source  our own; docs/rules/chance_level.md.
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -54,9 +57,11 @@ struct ChanceLevel {
     Courses train;
     Courses eval;
     double told = 0;  // updates when the newest sum was told
+    std::array<std::int64_t, 2> step{-1, -1};  // the newest of training and of evaluation
+    std::array<std::int64_t, 2> time{};        // when it was
     template <typename A>
     friend void io(A& a, State& s) {
-      io_all(a, s.bounds, s.run, s.train, s.eval, s.told);
+      io_all(a, s.bounds, s.run, s.train, s.eval, s.told, s.step, s.time);
     }
   };
   using States = std::map<std::pair<std::uint32_t, std::uint8_t>, State>;
@@ -97,6 +102,8 @@ struct ChanceLevel {
     const bool train = set.mode == core::Mode::train;
     state.bounds = cfg.bounds;
     if (train) state.run.updates = static_cast<double>(set.step) + 1;
+    state.step[train ? 0 : 1] = set.step;
+    state.time[train ? 0 : 1] = set.time;
     if (step.rewarded) state.run.rewarded = 1;
     if (step.planned_updates) state.run.planned = *step.planned_updates;
     if (train && step.rate && *step.rate > state.run.rate) {
@@ -133,6 +140,30 @@ struct ChanceLevel {
                        });
     }
     if (train) tell_so_far(state, set, report.scope());
+  }
+
+  /// The run has ended: nothing arrives any more. `eval`: of its evaluations.
+  static void at_end(const Config& cfg, State& state, bool eval, SetReport& report) {
+    if (state.run.rewarded != 0) return;
+    PairingRun run = state.run;
+    run.over = 1;
+    Courses& courses = eval ? state.eval : state.train;
+    // Where one call of training knows its targets, another may be of no kind that has to.
+    const auto knows = [](const auto& one) { return one.second.knows != 0; };
+    if (!eval && std::any_of(courses.begin(), courses.end(), knows)) return;
+    for (auto& [key, known] : courses) {
+      const std::string& name = key;
+      PairingCourse& course = known;
+      if (!course.end(run, cfg.bounds)) continue;
+      LedgerCall call;
+      call.name = name;
+      if (course.classes != 0) call.add(LedgerCall::labels, 0);
+      report.evaluated({{"metric", name}}, name, hit(static_cast<unsigned>(course.standing) - 1),
+                       [&](const Subject& subject, unsigned kind) {
+                         return pairing_finding(kPairingKinds[kind], subject, call, course, run,
+                                                cfg.bounds);
+                       });
+    }
   }
 
   /// Of a step with a call all of whose targets are alike beside other calls: real and made samples.
@@ -193,6 +224,42 @@ struct ChanceLevel {
   }
 };
 
+/// Beside steps it judges the end of the run, where the newest step stands.
+class ChanceLevelEvaluator final : public StepSetEvaluator<ChanceLevel> {
+ public:
+  ChanceLevelEvaluator(const ChanceLevel::Config& config, const Common& common)
+      : StepSetEvaluator<ChanceLevel>(config, common), own_config_(config) {}
+
+  void on_end(Scope& scope) override {
+    judge_rest(scope);
+    for (auto& [who, one] : state.states) {
+      for (const bool eval : {false, true}) {
+        const std::size_t at = eval ? 1 : 0;
+        if (one.step[at] < 0) continue;
+        StepSet set;
+        set.mode = eval ? core::Mode::eval : core::Mode::train;
+        set.step = one.step[at];
+        set.time = one.time[at];
+        set.worker = who.first;
+        const Place place = at_step(set.mode, set.step, set.step, set.time);
+        SetReport report(scope, place, set);
+        ChanceLevel::at_end(own_config_, one, eval, report);
+      }
+    }
+    StepSetEvaluator<ChanceLevel>::on_end(scope);
+  }
+
+ private:
+  const ChanceLevel::Config& own_config_;
+};
+
+class ChanceLevelProgram final : public StepSetProgramOf<ChanceLevel> {
+ public:
+  [[nodiscard]] std::unique_ptr<Evaluator> evaluator() const override {
+    return std::make_unique<ChanceLevelEvaluator>(config, common);
+  }
+};
+
 }  // namespace
 
 RuleDescriptor chance_level() {
@@ -203,9 +270,9 @@ RuleDescriptor chance_level() {
           .needs = "the ledger",
           .presets = "",
           .severity = core::Severity::warning,
-          .version = "6",
+          .version = "7",
           .groups = group::kDefault | group::kPyTorch,
-          .read = &read_step_set_rule<ChanceLevel>};
+          .read = &read_rule<ChanceLevel, ChanceLevelProgram>};
 }
 
 }  // namespace tocsin::rules

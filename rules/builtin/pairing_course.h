@@ -32,9 +32,11 @@ struct PairingRun {
   double rate = 0;      // the largest so far
   double rate_at = 0;   // updates when it became that large
   double rewarded = 0;  // 1: it learns by reward, so its targets move with what it does
+  double over = 0;      // 1: it has ended, nothing more is learned
 
   /// The last update that counts: of the plan; without one as many again as were done.
   [[nodiscard]] double end() const {
+    if (over != 0) return updates;
     return planned > 0 ? std::max(planned, updates) : 2 * updates;
   }
 };
@@ -49,6 +51,8 @@ struct PairingCourse {
   enum Standing : std::uint64_t { kOpen, kNothing, kForgot, kWorse, kMemorised };
   static constexpr std::size_t kNewest = 8;  // blocks that say how far training is
   static constexpr double kChance = 0.5;     // the share of wins of outputs that know nothing
+  static constexpr int kLeastBlocks = 16;    // of a look, behind the largest rate
+  static constexpr double kFirstLook = 2.0 * DoubledLooks::kBlocks;  // updates, where steps are left out
   static constexpr double kBareInARow = 3;
   static constexpr double kBareSteps = 20;
   static constexpr double kBareShare = 0.2;
@@ -70,8 +74,11 @@ struct PairingCourse {
   double looked_at = 0;  // updates then
   double unpaired = 0;   // 1: a metric of a booster, which has no pairs
   double tied = 0;       // steps since the newest look, where no exchange changed a loss
+  double classes = 0;    // 1: its targets are classes
   double paired = 0;     // steps since the newest look with pairs
+  double looks = 0;      // so far: each spends half as much as the one before
   DoubledLooks skill;
+  DoubledLooks gain;  // what outputs save with their own targets against exchanged ones
   // What it was when a hit was found.
   DoubledLooks::Block told;  // weight, difference, unit of the window
   ShareCounts told_pairs;
@@ -120,6 +127,7 @@ struct PairingCourse {
     bare_in_a_row = none ? bare_in_a_row + 1 : 0;
     samples += call[F::samples];
     all.add(call[F::wins], call[F::pairs]);
+    if (call.has(F::labels)) classes = 1;
   }
 
   // ------------------------------------------------------------------------------- training
@@ -136,9 +144,14 @@ struct PairingCourse {
       know(run);
     }
     if (call.comparable()) {
-      const double gain = call[F::trivial] - call[F::loss];
-      fallen.add({1, call[F::samples], gain, call[F::trivial], run.updates});
-      if (skill.add(call[F::samples], gain, call[F::trivial], run.updates)) look(run, bounds);
+      const double below = call[F::trivial] - call[F::loss];
+      fallen.add({1, call[F::samples], below, call[F::trivial], run.updates});
+      if (call.has(F::crossed)) {
+        gain.add(call[F::samples], call[F::crossed] - call[F::straight], call[F::trivial],
+                 run.updates);
+      }
+      const bool doubled = skill.add(call[F::samples], below, call[F::trivial], run.updates);
+      if (doubled || due(run)) look(run, bounds);
     }
     if (short_of != 0 && standing == kOpen && knows == 0 && shows_nothing(bounds) &&
         skill_of(skill.window()) < bounds.skill) {
@@ -149,6 +162,19 @@ struct PairingCourse {
       fall_from = run.updates;
     }
     if (knows != 0 && forgets(run, bounds)) tell(kForgot, fallen, fall.since, fall_from, run);
+  }
+
+  /// The run has ended: what is known now is all that will be. True: it has a standing that it had not.
+  bool end(const PairingRun& run, const PairingBounds& bounds) {
+    if (standing != kOpen || knows != 0) return false;
+    if (passes > 0) {
+      if (still_now == 0 || 2 * pass_at < run.updates) return false;
+      tell(kNothing, pass_sums, pass, still_from, run);
+      return true;
+    }
+    if (unpaired != 0 || skill.window().entries < DoubledLooks::kWindow) return false;
+    look(run, bounds);
+    return standing != kOpen;
   }
 
   /// A booster's round was added: it has no pairs, so its skill decides, beside its other metrics.
@@ -185,8 +211,8 @@ struct PairingCourse {
       return tell(kMemorised, pass_sums, pass, run.updates, run);
     }
     const double now = skill_of(pass_sums);
-    const bool nothing =
-        now < bounds.skill && pass.against_at_least(bounds.share, bounds.share - kChance) >= enough;
+    const bool nothing = now < bounds.skill && pass.against_at_least(
+                                                   bounds.carried, bounds.carried - kChance) >= enough;
     still_now = nothing ? 1 : 0;
     if (!nothing) return;
     if (still_from < 0) {
@@ -231,27 +257,42 @@ struct PairingCourse {
     pass = {};
     pass_sums = {};
   }
-  // Twice as many entries as at the look before: the newer half of all.
+  // The updates have doubled since the newest look, of which few were measured.
+  [[nodiscard]] bool due(const PairingRun& run) const {
+    return skill.window().entries >= DoubledLooks::kWindow &&
+           run.updates >= std::max(2 * looked_at, kFirstLook);
+  }
+  // Twice as many entries, or updates, as at the look before: the newest blocks behind the largest rate. Skill has two
+  // upper bounds, which share what the look spends: itself, and what outputs save with their own targets. For the loss
+  // with another's target is that of a constant at best, so the loss is at least trivial − gain.
   void look(const PairingRun& run, const PairingBounds& bounds) {
-    const double spent = bounds.alpha * std::exp2(-skill.looks);
-    const bool warm = skill.from() >= run.rate_at;
+    ++looks;
+    const double spent = bounds.alpha * std::exp2(-looks);
+    const auto shown = [&](const BlockMean& mean, double alpha) {
+      return mean.blocks >= kLeastBlocks && mean.upper(alpha) < 0;
+    };
     if (skill.window().unit > 0) {
-      const BlockMean mean = skill.mean(bounds.skill);
-      behind = warm && mean.upper(spent) < 0 ? 1 : 0;
-      short_of = behind != 0 && stays_below(mean, run, bounds) ? 1 : 0;
-      const BlockMean low = skill.mean(-bounds.worse);
-      const bool worse = warm && low.upper(spent) < 0 && stays_below(low, run, bounds);
-      if (mean.lower(spent) > 0) {
+      const double since = run.rate_at;
+      const BlockMean whole = skill.mean(bounds.skill);
+      const BlockMean mean = skill.mean(bounds.skill, since);
+      const BlockMean saved = gain.mean(bounds.skill, since);
+      behind = shown(mean, spent / 2) ? 1 : 0;
+      const bool saves_nothing = shown(saved, spent / 2) && stays_below(saved, run, bounds);
+      short_of = (behind != 0 && stays_below(mean, run, bounds)) || saves_nothing ? 1 : 0;
+      const BlockMean low = skill.mean(-bounds.worse, since);
+      const bool worse = shown(low, spent) && stays_below(low, run, bounds);
+      if (whole.lower(spent) > 0) {
         standing = kOpen;
         know(run);
       } else {
-        const bool still = knows == 0 && short_of != 0 && shows_nothing(bounds);
+        const bool still = knows == 0 && short_of != 0 && shows_nothing(bounds) &&
+                           skill_of(skill.window()) < bounds.skill;
         stand(still ? kNothing : worse ? kWorse : kOpen, run);
       }
     }
     before = window;
     window = {};
-    window_look = skill.looks;
+    window_look = looks;
     looked_at = run.updates;
     tied = paired = 0;
   }
@@ -263,16 +304,18 @@ struct PairingCourse {
       return;
     }
     const std::uint64_t knew = knows;
-    tell(kind, skill.window(), recent(), skill.from(), run);
+    tell(kind, skill.window(), recent(), skill.from(run.rate_at), run);
     knows = knew;
   }
   // It does not get to the margin by the end, and does not move by a whole `skill` per window either: a
-  // bad start that falls has no plateau yet.
+  // bad start that falls has no plateau yet. Of a run that has ended the line and the newest blocks say where it is.
   [[nodiscard]] bool stays_below(const BlockMean& mean, const PairingRun& run,
                                  const PairingBounds& bounds) const {
     const DoubledLooks::Block sums = skill.window();
-    return mean.upper_at(run.end(), bounds.arrival) < 0 &&
-           mean.rise(bounds.arrival) < bounds.skill * sums.unit / sums.weight;
+    const bool below = run.over != 0 ? mean.at(run.updates) < 0 &&
+                                           skill_of(skill.window(kNewest)) < bounds.skill
+                                     : mean.upper_at(run.end(), bounds.arrival) < 0;
+    return below && mean.rise(bounds.arrival) < bounds.skill * sums.unit / sums.weight;
   }
   // Weights: the process of all pairs ½, that begun at look k 2⁻ᵏ⁻². Outputs that are the
   // same for all samples have no pairs, and know nothing.

@@ -245,7 +245,7 @@ class StepSetEvaluator : public EvaluatorOf<StepSetMemory<Rule>> {
   /// `Rule` may have summary(states, scope), by worker and mode: told at the end of the run; and unjudged(scope): why,
   /// where it could judge nothing.
   void on_end(Scope& scope) override {
-    while (auto next = this->state.sets.take_any()) judge(std::move(*next), scope);
+    judge_rest(scope);
     if constexpr (requires { Rule::summary(this->state.states, scope); }) {
       scope.summary(Rule::summary(this->state.states, scope));
     } else if constexpr (kAnswers) {
@@ -263,6 +263,12 @@ class StepSetEvaluator : public EvaluatorOf<StepSetMemory<Rule>> {
       std::erase_if(this->state.states, of_it);
       std::erase_if(this->state.judged, of_it);
     }
+  }
+
+ protected:
+  /// Steps that nobody has ended.
+  void judge_rest(Scope& scope) {
+    while (auto next = this->state.sets.take_any()) judge(std::move(*next), scope);
   }
 
  private:

@@ -39,6 +39,8 @@ struct BlockMean {
   [[nodiscard]] double rise(double alpha) const {
     return (slope - student_quantile(alpha, blocks - 2) * slope_error) * length;
   }
+  /// Where the line stands at `place`.
+  [[nodiscard]] double at(double place) const { return mean + slope * (place - middle); }
   /// Upper bound of where the line stands at `place`.
   [[nodiscard]] double upper_at(double place, double alpha) const {
     const double ahead = place - middle;
@@ -94,8 +96,9 @@ struct DoubledLooks {
     return have >= at ? at : at - have;
   }
   /// Where the window begins.
-  [[nodiscard]] double from() const {
-    return count() == 0 ? 0 : blocks[first()].place / blocks[first()].entries;
+  [[nodiscard]] double from(double since = 0) const {
+    const std::size_t i = first_since(since);
+    return i == count() ? 0 : blocks[i].place / blocks[i].entries;
   }
   /// Sums over the newest blocks (all, where there are fewer).
   [[nodiscard]] Block window(std::size_t number = kWindow) const {
@@ -103,13 +106,13 @@ struct DoubledLooks {
     for (std::size_t i = count() - std::min(count(), number); i < count(); ++i) out.add(blocks[i]);
     return out;
   }
-  /// Of (difference − margin·unit) per sample over the same blocks.
-  [[nodiscard]] BlockMean mean(double margin) const {
+  /// Of (difference − margin·unit) per sample over the same blocks, as far as they lie behind `since`.
+  [[nodiscard]] BlockMean mean(double margin, double since = 0) const {
     BlockMean out;
     std::array<double, kWindow> y{};
     std::array<double, kWindow> x{};
     std::size_t n = 0;
-    for (std::size_t i = first(); i < count(); ++i, ++n) {
+    for (std::size_t i = first_since(since); i < count(); ++i, ++n) {
       y[n] = (blocks[i].difference - margin * blocks[i].unit) / blocks[i].weight;
       x[n] = blocks[i].place / blocks[i].entries;
       out.mean += y[n];
@@ -141,6 +144,11 @@ struct DoubledLooks {
  private:
   [[nodiscard]] std::size_t count() const { return static_cast<std::size_t>(used); }
   [[nodiscard]] std::size_t first() const { return count() - std::min(count(), kWindow); }
+  [[nodiscard]] std::size_t first_since(double place) const {
+    std::size_t i = first();
+    while (i < count() && blocks[i].place < place * blocks[i].entries) ++i;
+    return i;
+  }
   void merge() {
     for (std::size_t i = 0; i < kWindow; ++i) {
       blocks[i] = blocks[2 * i];

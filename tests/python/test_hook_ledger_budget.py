@@ -49,6 +49,21 @@ def test_a_step_of_5_ms_and_more_pays_its_share_alone():
     assert budget.every == 16 and len(taken) < 100
 
 
+def test_micro_batches_are_calls_of_one_step():
+    """The first 64 steps are measured, of three calls each; of a step of many calls the first 256 calls."""
+    for calls, wanted in ((3, 64), (16, 16)):
+        budget, now, taken = Budget(), 0.0, []
+        for step in range(400):
+            if step % budget.every == 0:
+                budget.begin(step, now)
+                for _ in range(calls):
+                    budget.add(1e-3)
+                now += calls * 1e-3
+                taken.append(step)
+            now += 2e-2
+        assert taken[:wanted] == list(range(wanted)) and len(taken) < wanted + 40, calls
+
+
 def test_one_long_pause_changes_nothing():
     budget, now = Budget(), 0.0
     for step in range(4000):

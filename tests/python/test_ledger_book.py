@@ -9,7 +9,7 @@ from tests.support.hook_support import Telemetry, wire
 import tocsin
 from tocsin._callback import Watcher
 from tocsin._ledger import Form, Operations, moments, prepared
-from tocsin._ledger_book import FIRST, Book, Pace, every
+from tocsin._ledger_book import ALLOWANCE, FIRST, Book, Pace, every
 from tocsin._ledger_loop import LoopLedger, of_arrays
 
 
@@ -22,13 +22,23 @@ def test_a_ledger_that_costs_more_is_taken_more_seldom(cost, step, wanted):
 
 
 def test_the_first_steps_are_all_measured_and_then_every_kth():
-    """0.05 ms inside a step of 1 ms, seen in the difference only: 0.05 / 16 is 0.3 %."""
+    """0.5 ms inside a step of 10 ms, seen in the difference only: 0.05 / 16 is 0.3 %."""
     pace, measured = Pace(), []
     for step in range(FIRST + 64):
         measured.append(pace.due())
-        pace.took(measured[-1], 1.05e-3 if measured[-1] else 1e-3)
+        pace.took(measured[-1], 1.05e-2 if measured[-1] else 1e-2)
     assert all(measured[:FIRST]) and pace.every == 16
     assert [FIRST + 1 + at for at, one in enumerate(measured[FIRST:]) if one][-3:] == [96, 112, 128]
+
+
+def test_a_short_training_of_short_steps_is_not_left_without():
+    """As torch's own budget has it: every second step, until a tenth of a second is spent."""
+    pace, measured = Pace(), []
+    for _ in range(4000):
+        measured.append(pace.due())
+        pace.took(measured[-1], 1.25e-3 if measured[-1] else 1e-3)
+    assert pace.every == 64 and sum(measured[FIRST:600]) == (600 - FIRST) // 2
+    assert 0.25e-3 * sum(measured) < ALLOWANCE * 1.1 + 4000 / 64 * 0.25e-3
 
 
 def test_steps_that_nobody_reads_leave_the_pace_as_it_is():
@@ -103,7 +113,7 @@ def test_a_loop_tells_what_its_outputs_are_compared_with(out):
     watcher = Watcher({"out": out})
     watcher.open(None, [])
     ledger, rng, mean = LoopLedger(watcher), numpy.random.default_rng(0), 0.0
-    for _ in range(100):
+    for _ in range(101):
         t = rng.standard_normal(32) + 5
         ledger.tell(lambda training: of_arrays(numpy.full(32, mean), t))  # noqa: B023
         watcher.hook.step()

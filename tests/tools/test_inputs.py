@@ -26,7 +26,6 @@ TOLD = {
     "statistic value_counts": "selected by rules of one's own in Python (tocsin.Rule), and shown",
     "attribute unit": "JSON producers say it to who reads the topic",
 }
-TOLD["ledger straight"] = "with crossed it says how much an exchange costs: for people"
 READERS = ("rules",)
 WRITERS = ("app/client", "collectors", "python/tocsin")
 

@@ -21,6 +21,7 @@ from .torch_ledger_given import Given
 from .torch_ledger_host import numpy_of
 from .torch_ledger_models import Models
 from .torch_ledger_same import add_same
+from .torch_ledger_shapes import Shapes
 from .torch_ledger_stated import stated
 from .torch_ledger_worlds import Worlds
 from .torch_staging import Arrival, capturing
@@ -61,7 +62,7 @@ class Ledger:
             from .torch_ledger_inputs import Inputs
 
             self._inputs = Inputs(sink, self.given)
-        self._worlds = Worlds(sink, self.given)
+        self._worlds, self._shapes = Worlds(sink, self.given), Shapes(sink)
         self._models = Models(sink, self._asks, lambda: self._budget.calls, self._found, self._looked_at, self._wanted)
         self._classes = Classes(sink, lambda: [one for one in self._calls.values() if one is not None], lambda: sink.guard("ledger"))
         sink.attach(self)
@@ -185,6 +186,8 @@ class Ledger:
             budget.begin(step, perf_counter())
         elif not self._begins(step):
             return
+        else:
+            self._shapes.look(given)
         call = self._call_of(given)
         if call is not None:
             self._classes.before(learns)

@@ -5,7 +5,7 @@ A step lasts as long as the clock says; what measuring takes is the thread's own
 
 from typing import Any, Dict, List
 
-FIRST = 64  # measured calls of training before anything is left out
+FIRST, MOST_CALLS = 64, 256  # measured steps of training before anything is left out, and calls of them: a step may have a call per micro-batch
 SHARE = 0.002  # of the time of training
 # A run of short steps may spend this in any case, 0.2 % of 50 seconds: until then every second step is measured at least. Short trainings
 # would end before there is enough to judge by. Of longer steps the hook's whole share is promised to be 1 %.
@@ -23,6 +23,7 @@ class Budget:
         self.calls = 0  # loss calls that were there to be measured, as far as they were seen one by one
         self.measured = 0
         self.seconds = 0.0
+        self._begun = 0  # measured steps
         self._costs: List[float] = []  # of measured steps
         self._steps: List[float] = []  # seconds of a step without the ledger's
         self._began = 0.0  # the measured step before
@@ -32,12 +33,13 @@ class Budget:
 
     def begin(self, step: int, now: float) -> None:
         """A step begins that is measured."""
+        self._begun += 1
         if self._at >= 0:
             if step > self._at:
                 self._keep(self._steps, max(0.0, now - self._began - self._cost) / (step - self._at))
             self._keep(self._costs, self._cost)
             self._spent += _middle(self._costs)
-            if self.measured >= FIRST:
+            if self._begun > FIRST or self.measured >= MOST_CALLS:
                 lasts = _middle(self._steps)
                 every = _every(_middle(self._costs), lasts)
                 self.every = min(every, ALLOWED) if lasts < SHORT and self._spent < ALLOWANCE else every

@@ -46,6 +46,7 @@ def measure_units(torch: Any, given: Any, state: Dict[str, Any], learns: bool) -
     mine, others = units.targets[first], units.targets[second]
     crossed = losses(units.outputs[:2 * half], torch.cat((others, mine)), _exchanged(torch, units.beside, first, second))
     pair = compare(torch, loss[first] + loss[second], crossed[:half] + crossed[half:], (mine != others).any(1))
+    pair.update(straight=pair["straight"] * every, crossed=pair["crossed"] * every)
     constant = constant_of(torch, given, state, units, FAMILIES[given.name])
     out = {"samples": count, "loss": loss.sum(dtype=torch.float64) * every, "past": 0.0 if constant is None else 1.0, **pair,
            "output_spread": spread(torch, units.outputs, None, count), "target_spread": spread(torch, units.targets, None, count),

@@ -70,6 +70,7 @@ def chance_level(chance):
     calls = chance.choice((("l",), ("l",), ("l",), ("l", "m")))
     bare, adversarial, eval_share = chance.choice((0, 0, 0, 0.3)), chance.choice((0, 0, 0, 0.2)), chance.choice((0.5, 0.9))
     rates, planned = chance.choice((0, 0, 1)), chance.choice((0, 0, 60, 1000))
+    gain, of_gain = chance.choice((None, 0.0, 0.0, 0.3)), chance.choice((0.001, 0.1))
     boosts, of = chance.random() < 0.2, {name: chance.choice((start, later, -0.4, 0.0, 0.7)) for name in ("t-m", "v-m", "v-n")}
 
     def rounds(step):
@@ -97,6 +98,8 @@ def chance_level(chance):
                 won = sum(chance.random() < share for _ in range(pairs))
                 own = {"samples": samples, "calls": 1, "loss": samples * 2 * (1 - skill + chance.gauss(0, noise)),
                        "trivial": samples * 2.0, "pairs": pairs, "wins": won, "crossed": samples}
+                if gain is not None:
+                    own.update(crossed=2.0 * samples, straight=2.0 * samples * (1 - gain + chance.gauss(0, of_gain)))
             if chance.random() < adversarial:
                 own.update(calls=2, one_target=1)
             if chance.random() < 0.03:

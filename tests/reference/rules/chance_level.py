@@ -1,4 +1,4 @@
-"""51 chance_level, ours, version 6: do the outputs of a loss call know their targets? Judged from the scalars `ledger/<call>/<field>`
+"""51 chance_level, ours, version 7: do the outputs of a loss call know their targets? Judged from the scalars `ledger/<call>/<field>`
 (docs/ledger.md), added up over workers, per call and mode. Shares of pairs by products of likelihood ratios against the share that H0
 holds, losses by Student's t of 32 blocks when their number has doubled. See docs/rules/chance_level.md."""
 import math
@@ -91,10 +91,11 @@ class Mean:
     def bound(self, alpha, sign):
         return self.mean + sign * quantile(alpha, self.n - 1) * self.error
 
-    def stays_below(self, end, margin):
+    def stays_below(self, end, margin, newest=None):
+        """`newest`: of a run that has ended, whether its newest blocks are below the margin."""
         t, ahead = quantile(ARRIVAL, self.n - 2), end - self.middle
-        at_end = self.mean + self.slope * ahead + t * math.hypot(self.line_error, self.slope_error * ahead)
-        return at_end < 0 and (self.slope - t * self.slope_error) * self.length < margin
+        at_end = self.mean + self.slope * ahead + (t * math.hypot(self.line_error, self.slope_error * ahead) if newest is None else 0)
+        return at_end < 0 and newest is not False and (self.slope - t * self.slope_error) * self.length < margin
 
 
 def widened(y):
@@ -119,10 +120,11 @@ class Course:
         self.bare = []                      # of each step: no target counts
         self.pairs, self.looked = [], []    # all steps (wins, pairs, tied); number of steps at each look
         self.entries = []                   # (samples, difference, unit, place)
+        self.gains = []                     # the same, where the difference is what a target of one's own saves
         self.knowing, self.fall, self.fallen = [], [], []
         self.short_of = self.behind = False
         self.at, self.passes, self.learned_passes, self.looked_at = None, 0, 0, None
-        self.still, self.still_now = None, False
+        self.still, self.still_now, self.unpaired = None, False, False
 
     def bare_now(self):
         share = sum(self.bare)
@@ -151,6 +153,13 @@ class Course:
     def newest(self, number=32):
         return blocks_of(self.entries)[-number:]
 
+    def behind_rate(self, entries, since):
+        """The newest blocks, from the first on that lies behind the largest rate."""
+        blocks = blocks_of(entries)[-32:]
+        while blocks and blocks[0][4] < since * blocks[0][0]:
+            blocks = blocks[1:]
+        return blocks
+
     def learned(self):
         total = self.newest(8)
         return sum(block[0] for block in total) >= 8 and skill_of(sums(total)) >= LEARNED
@@ -167,7 +176,7 @@ class Course:
 
     def train(self, p, call, run):
         wins, pairs = call.get("wins", 0), call.get("pairs", 0)
-        end = max(run["planned"], run["updates"]) if run["planned"] > 0 else 2 * run["updates"]
+        end = end_of(run)
         self.pairs.append((wins, pairs, pairs == 0 and call.get("crossed", 0) != 0))
         self.knowing.append((wins, pairs))
         if evidence(sum(w for w, _ in self.knowing), sum(n for _, n in self.knowing), p["share"], 1) >= -math.log(p["alpha"]):
@@ -176,9 +185,12 @@ class Course:
             entry = (call["samples"], call["trivial"] - call["loss"], call["trivial"], run["updates"])
             self.entries.append(entry)
             self.fallen.append(entry)
-            looks = math.log2(len(self.entries) / 64) + 1
-            if looks >= 1 and looks == int(looks):
-                self.look(p, run, end, looks)
+            if "crossed" in call:
+                self.gains.append((call["samples"], call["crossed"] - call.get("straight", 0), call["trivial"], run["updates"]))
+            doubled = len(self.entries) >= 64 and math.log2(len(self.entries)).is_integer()
+            seen = sum(block[0] for block in self.newest()) >= 32
+            if doubled or (seen and run["updates"] >= max(2 * (self.looked_at or 0), 128)):
+                self.look(p, run, end)
         if (self.short_of and self.standing is None and not self.knows and self.shows_nothing(p)
                 and skill_of(sums(self.newest())) < p["skill"]):
             self.stand("nothing")
@@ -190,28 +202,50 @@ class Course:
         if self.knows and lost and against_low(p["share"], self.fall) >= math.log(max(end, 1) / p["alpha"]):
             self.tell("forgot")
 
-    def look(self, p, run, end, looks):
-        blocks = self.newest()
-        samples, _, unit = sums(blocks)
-        if unit > 0:
-            spent, margin = p["alpha"] * 2 ** -looks, p["skill"] * unit / samples
-            warm = blocks[0][4] / blocks[0][0] >= run["rate_at"]
-            mean, low = Mean(blocks, p["skill"]), Mean(blocks, -p["worse"])
-            self.behind = warm and mean.bound(spent, 1) < 0
-            self.short_of = self.behind and mean.stays_below(end, margin)
-            worse = warm and low.bound(spent, 1) < 0 and low.stays_below(end, margin)
-            if mean.bound(spent, -1) > 0:
+    def look(self, p, run, end, over=False):
+        looks, blocks = len(self.looked) + 1, self.newest()
+        if sums(blocks)[2] > 0:
+            spent = p["alpha"] * 2 ** -looks
+
+            def below(entries, level, alpha):
+                """(it is shown, and it stays so)"""
+                warm = self.behind_rate(entries, run["rate_at"])
+                mean = Mean(warm, level) if len(warm) >= 16 else None
+                shown = mean is not None and mean.bound(alpha, 1) < 0
+                # A rise is one of the whole window in units of its trivial loss, whichever series rises.
+                own = sums(blocks_of(entries)[-32:])
+                newest = skill_of(sums(self.newest(8))) < p["skill"] if over else None
+                return shown, shown and mean.stays_below(end, p["skill"] * own[2] / own[0], newest)
+            self.behind, stays = below(self.entries, p["skill"], spent / 2)
+            self.short_of = stays or below(self.gains, p["skill"], spent / 2)[1]
+            worse = below(self.entries, -p["worse"], spent)[1]
+            if Mean(blocks, p["skill"]).bound(spent, -1) > 0:
                 self.standing = None
                 self.know()
-            elif not self.knows and self.short_of and self.shows_nothing(p):
+            elif not self.knows and self.short_of and self.shows_nothing(p) and skill_of(sums(blocks)) < p["skill"]:
                 self.stand("nothing")
             else:
                 self.stand("worse" if worse else None)
         self.looked.append(len(self.pairs))
         self.looked_at = run["updates"]
 
+    def end(self, p, run):
+        """Nothing is learned any more. Whether it has a standing now."""
+        if self.standing or self.knows:
+            return False
+        if self.passes:
+            if not self.still_now or 2 * self.at < run["updates"]:
+                return False
+            self.tell("nothing")
+            return True
+        if self.unpaired or sum(block[0] for block in self.newest()) < 32:
+            return False
+        self.look(p, run, run["updates"], True)
+        return self.standing is not None
+
     def settle(self, p, name, courses, updates):
         """A metric of a booster, `<data>-<metric>`: no pairs."""
+        self.unpaired = True
         if self.looked_at != updates:
             return
         data, _, metric = name.partition("-")
@@ -245,7 +279,7 @@ class Course:
                 return self.tell("memorised")
         unit = sum(one for _, one in self.total)
         now = sum(one for one, _ in self.total) / unit if unit > 0 else math.nan
-        self.still_now = now < p["skill"] and evidence(wins, pairs, p["share"], -1) >= enough
+        self.still_now = now < p["skill"] and evidence(wins, pairs, CARRIED, -1) >= enough
         if not self.still_now:
             return None
         if self.still is None:
@@ -258,6 +292,10 @@ class Course:
         if arrives < p["skill"] and self.standing != "memorised":
             self.tell("nothing")
         return None
+
+
+def end_of(run):
+    return max(run["planned"], run["updates"]) if run["planned"] > 0 else 2 * run["updates"]
 
 
 # --- a run ---------------------------------------------------------------------------------------
@@ -311,7 +349,7 @@ def answer(name, calls, courses, rewarded=False):
 
 def evaluate(p, history):
     out, courses = [], {"train": {}, "eval": {}}
-    run, rewarded = {"updates": 0, "planned": 0, "rate": 0, "rate_at": 0}, False
+    run, rewarded, newest = {"updates": 0, "planned": 0, "rate": 0, "rate_at": 0}, False, {}
     for point in history.points():
         rows = [row for by_rank in point.values.values() for _, row in by_rank
                 if row.scalar and wants(p, row, ("train", "eval")) and (row.known.role == "ledger" or row.name == "learning_rate" or learns_by_reward(row.name))]
@@ -341,4 +379,17 @@ def evaluate(p, history):
                 mine[name].settle(p, name, mine, run["updates"])
             outcome, kinds = answer(name, calls, mine, rewarded)
             out.append(Evaluation((("metric", name), ("mode", point.mode)), outcome, point.step, kinds))
+        newest[point.mode] = point.step
+    return out + (at_end(p, courses, run, newest) if not rewarded else [])
+
+
+def at_end(p, courses, run, newest):
+    """Nothing arrives any more."""
+    out = []
+    for mode, mine in courses.items():
+        if mode == "train" and any(course.knows for course in mine.values()):
+            continue
+        for name in sorted(mine):
+            if mine[name].end(p, run):
+                out.append(Evaluation((("metric", name), ("mode", mode)), HIT, newest[mode], (mine[name].standing,)))
     return out

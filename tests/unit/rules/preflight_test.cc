@@ -37,6 +37,7 @@ TEST(Preflight, PartsThatDoNotTrainAreToldInTheFirstSteps) {
       R"({"kind":"monitors_training","model":"Net","count":1,"names":["train_loss"]},)"
       R"({"kind":"clipped_scaled","model":"Net","count":2,"names":[]},)"
       R"({"kind":"clipped_late","model":"Net","count":2,"names":[]},)"
+      R"x({"kind":"targets_broadcast","model":"mse_loss","count":2,"names":["(32, 1)","(32,)"]},)x"
       R"({"kind":"eval_mode","model":"Net","count":0,"names":[]})"));
   const auto issues = issues_of(rule.firing(), "training_preflight");
   ASSERT_EQ(issues.size(), 1U);
@@ -66,6 +67,9 @@ TEST(Preflight, PartsThatDoNotTrainAreToldInTheFirstSteps) {
       "scaler.unscale_(optimizer) before. "
       "Gradients of Net are clipped after the update that used them: clip between backward() and "
       "optimizer.step(). "
+      "mse_loss compares every output with every target, because their shapes differ: (32, 1), "
+      "(32,). Its best output is one constant. Give both the same shape, as with "
+      "output.squeeze(-1). "
       "Net is trained in its eval state.");
   EXPECT_EQ(issues[0].labels.get("worker"), "worker_0");
   rule.feed(worker.end());
