@@ -56,7 +56,7 @@ struct ChanceLevel {
     PairingRun run;
     Courses train;
     Courses eval;
-    double told = 0;  // updates when the newest sum was told
+    double told = 0;                           // updates when the newest sum was told
     std::array<std::int64_t, 2> step{-1, -1};  // the newest of training and of evaluation
     std::array<std::int64_t, 2> time{};        // when it was
     template <typename A>

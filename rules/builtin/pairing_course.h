@@ -52,7 +52,8 @@ struct PairingCourse {
   static constexpr std::size_t kNewest = 8;  // blocks that say how far training is
   static constexpr double kChance = 0.5;     // the share of wins of outputs that know nothing
   static constexpr int kLeastBlocks = 16;    // of a look, behind the largest rate
-  static constexpr double kFirstLook = 2.0 * DoubledLooks::kBlocks;  // updates, where steps are left out
+  static constexpr double kFirstLook =
+      2.0 * DoubledLooks::kBlocks;  // updates, where steps are left out
   static constexpr double kBareInARow = 3;
   static constexpr double kBareSteps = 20;
   static constexpr double kBareShare = 0.2;
@@ -211,8 +212,8 @@ struct PairingCourse {
       return tell(kMemorised, pass_sums, pass, run.updates, run);
     }
     const double now = skill_of(pass_sums);
-    const bool nothing = now < bounds.skill && pass.against_at_least(
-                                                   bounds.carried, bounds.carried - kChance) >= enough;
+    const bool nothing = now < bounds.skill &&
+                         pass.against_at_least(bounds.carried, bounds.carried - kChance) >= enough;
     still_now = nothing ? 1 : 0;
     if (!nothing) return;
     if (still_from < 0) {
@@ -312,9 +313,9 @@ struct PairingCourse {
   [[nodiscard]] bool stays_below(const BlockMean& mean, const PairingRun& run,
                                  const PairingBounds& bounds) const {
     const DoubledLooks::Block sums = skill.window();
-    const bool below = run.over != 0 ? mean.at(run.updates) < 0 &&
-                                           skill_of(skill.window(kNewest)) < bounds.skill
-                                     : mean.upper_at(run.end(), bounds.arrival) < 0;
+    const bool below =
+        run.over != 0 ? mean.at(run.updates) < 0 && skill_of(skill.window(kNewest)) < bounds.skill
+                      : mean.upper_at(run.end(), bounds.arrival) < 0;
     return below && mean.rise(bounds.arrival) < bounds.skill * sums.unit / sums.weight;
   }
   // Weights: the process of all pairs ½, that begun at look k 2⁻ᵏ⁻². Outputs that are the

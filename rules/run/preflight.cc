@@ -133,8 +133,10 @@ std::string sentence_of(const Value& finding) {
   }
   if (kind == "targets_broadcast") {
     const std::string shapes = listed(finding, count);
-    return model + " compares every output with every target, because their shapes differ" + shapes +
-           ". Its best output is one constant. Give both the same shape, as with output.squeeze(-1).";
+    return model + " compares every output with every target, because their shapes differ" +
+           shapes +
+           ". Its best output is one constant. Give both the same shape, as with "
+           "output.squeeze(-1).";
   }
   if (kind == "empty_steps") {
     return std::to_string(count) +
