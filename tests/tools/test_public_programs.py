@@ -127,5 +127,34 @@ def test_the_planted_set_has_three_programs_and_every_kind_has_words():
     assert json.dumps(sorted(kinds)) and len(kinds) >= 23
 
 
+def test_planted_losses_are_wrong_by_what_they_say():
+    torch = pytest.importorskip("torch")
+    from bench.detection.corpus.planted import programs
+    output, y = 5 * torch.randn(40, 10, generator=torch.Generator().manual_seed(1)), torch.arange(40) % 10
+    right = programs._of_classes(output, y, None).item()
+    assert programs._of_classes(output, y, "loss_summed").item() == pytest.approx(40 * right, rel=1e-5)
+    assert programs._of_classes(output, y, "loss_axis").item() == pytest.approx(40 / 10 * right, rel=1e-5)
+    assert programs._of_classes(output, y, "softmax_twice").item() >= numpy.log(numpy.e + 9) - 1
+    over_batch = -torch.log_softmax(output, 0)[torch.arange(40), y].mean().item()
+    assert programs._of_classes(output, y, "softmax_over_batch").item() == pytest.approx(over_batch, rel=1e-5)
+    targets = torch.tensor([1.0, 3.0])
+    # Of (2, 1) against (2, 2): each output meets each target.
+    assert programs._of_numbers(torch.tensor([[1.0], [3.0]]), targets, "broadcast").item() == pytest.approx((0 + 4 + 4 + 0) / 4)
+    assert programs._of_numbers(torch.tensor([[1.0], [3.0]]), targets, None).item() == 0
+
+
+def test_planted_inputs_and_weights_are_wrong_by_what_they_say():
+    torch = pytest.importorskip("torch")
+    from bench.detection.corpus.planted import programs
+    x = torch.tensor([[0.0, 10.0], [4.0, 30.0], [2.0, 20.0]])
+    assert programs._scaled(x, 3, None).tolist() == [[0, 0], [1, 1], [0.5, 0.5]]
+    assert programs._scaled(x, 3, "scaled_twice")[1].tolist() == pytest.approx([1 / 4, 1 / 20])
+    assert programs._scaled(x, 3, "inputs_raw") is x
+    y = torch.arange(10).repeat(100)
+    assert torch.bincount(programs._thinned(y, y)[1]).tolist() == [100 // (at + 1) ** 2 for at in range(10)]
+    first, *_, last = [one for one in programs._started(programs._shallow(None), "start_constant").parameters() if one.dim() > 1]
+    assert len(first.unique()) == len(last.unique()) == 1
+
+
 def test_the_runner_is_run_as_its_head_says():
     assert (pathlib.Path(listing.FOLDER) / "run").stat().st_mode & 0o111
