@@ -416,7 +416,28 @@ def meta(out):
     return hook
 
 
-EXAMPLES = [image_epochs, adversaries, words, policy, second_order, averaged, micro_batches, sequences, meta]
+def replicated(out):
+    """DistributedDataParallel, two micro-batches per update of which the first is not averaged."""
+    import torch.distributed as distributed
+    distributed.init_process_group("gloo", init_method=f"file://{out}-ranks", rank=0, world_size=1)
+    try:
+        net = nn.parallel.DistributedDataParallel(Net(nn.BatchNorm1d(4)))
+        optimizer = torch.optim.SGD(net.parameters(), 0.01)
+        hook = tocsin.watch(net, optimizer, out=out, job="protocol")
+        schedule = schedulers.CosineAnnealingLR(optimizer, T_max=STEPS)
+        for _ in range(STEPS):
+            optimizer.zero_grad()
+            with net.no_sync():
+                (loss_of(net) / 2).backward()
+            (loss_of(net) / 2).backward()
+            optimizer.step()
+            schedule.step()
+    finally:
+        distributed.destroy_process_group()
+    return hook
+
+
+EXAMPLES = [replicated, image_epochs, adversaries, words, policy, second_order, averaged, micro_batches, sequences, meta]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=[one.__name__ for one in EXAMPLES])
