@@ -176,6 +176,21 @@ def test_a_restored_training_has_stepped_before(out, epochs):
     assert told(out, hook) == {}
 
 
+def test_a_hook_that_comes_between_the_update_and_the_schedule_is_no_reason(out):
+    torch.manual_seed(0)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), 0.01)
+    schedule = schedulers.StepLR(optimizer, 10)
+    hook = None
+    for _ in range(STEPS):
+        optimizer.zero_grad()
+        loss_of(net).backward()
+        optimizer.step()
+        hook = hook or tocsin.watch(net, optimizer, out=out, job="protocol")
+        schedule.step()
+    assert told(out, hook) == {}
+
+
 def test_schedules_that_are_chained_or_follow_a_metric_are_healthy(out):
     kept = []
 

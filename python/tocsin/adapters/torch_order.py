@@ -62,8 +62,12 @@ class Order:
         key = id(scheduler)
         self._schedules[key] = scheduler
         if self._updates == 0:
-            # A training that is resumed may catch up: more than one step, or one of a schedule that is further.
-            self._first[key] = self._first.get(key, 0) + 1 if getattr(scheduler, "last_epoch", None) == 1 else 2
+            # A training that is resumed may catch up: more than one step, or one of a schedule that is further. An update may have been made
+            # before the hook was there: PyTorch notes that of optimizers that have a schedule.
+            optimizer = self._optimizer()
+            begun = getattr(optimizer, "_opt_called", False) or getattr(optimizer, "_step_count", 0) > 0
+            new = getattr(scheduler, "last_epoch", None) == 1 and not begun
+            self._first[key] = self._first.get(key, 0) + 1 if new else 2
             return
         self._now.steps[key] = self._now.steps.get(key, 0) + 1
         self._now.late.add(key)
