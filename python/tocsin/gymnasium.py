@@ -161,8 +161,10 @@ class _Steps:
 
 
 def _count(counts: _Counts, out: Any) -> None:
-    if not isinstance(out, tuple) or len(out) not in (4, 5):
+    if not isinstance(out, tuple) or len(out) not in (3, 4, 5):
         return
+    if len(out) == 3:  # a world of the script's own, without a word about it
+        out = (*out, {})
     observation, reward, terminated = out[:3]
     if len(out) == 5:
         counts.stepped(observation, reward, terminated, out[3])

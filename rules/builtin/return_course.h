@@ -168,6 +168,33 @@ struct ReturnCourse {
   }
 };
 
+/// Whether answers have become long beside the first ones: the mean of the newest half of the entries, as a multiple of
+/// the mean of the first.
+struct LengthCourse {
+  static constexpr double kTimes = 3;
+
+  ReturnCourse course;
+  std::uint64_t known = 0;  // a look has said something
+  std::uint64_t grown = 0;  // at the newest look
+
+  void add(double length, const RewardRun& run, const RewardBounds& bounds) {
+    const double looks = course.looks.looks;
+    course.add(1, length, length * length, false, run, bounds);
+    if (course.looks.looks == looks) return;
+    const ReturnComparison& now = course.newest;
+    known = now.known() && now.first > 0 ? 1 : 0;
+    if (known == 0) return;
+    const double newest = now.error * now.error - now.first_error * now.first_error;
+    const double error =
+        std::sqrt(std::max(newest, 0.0) + kTimes * kTimes * now.first_error * now.first_error);
+    const double alpha = bounds.alpha * std::exp2(-course.looks.looks);
+    grown = now.mean - student_quantile(alpha, static_cast<int>(now.freedom)) * error >
+                    kTimes * now.first
+                ? 1
+                : 0;
+  }
+};
+
 /// Whether values predict returns: shares of their variance, at most 1, −1 for all that is below.
 struct ExplainedCourse {
   DoubledLooks looks;

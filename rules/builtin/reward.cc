@@ -15,6 +15,7 @@
 //         lag        a target network never changes (by half of the plan, or in 20000 updates), stops to (10 of its
 //                    intervals), or is the trained one at all of 64 looks
 //         fresh      of what is drawn from a memory a tenth of what is expected, or less, is new
+//         length     answers have more than three times the length of the first ones, while the reward grew (info)
 // Quiet   for constant rewards of episodes whose returns differ; for a memory that nobody fills; without returns.
 // Source  our own; docs/rules/reward.md.
 
@@ -31,7 +32,8 @@
 namespace tocsin::rules {
 namespace {
 
-constexpr std::string_view kRewardKinds[] = {"no_better", "value", "flat", "lag", "fresh"};
+constexpr std::string_view kRewardKinds[] = {"no_better", "value", "flat",
+                                             "lag",       "fresh", "length"};
 
 struct Reward {
   static constexpr std::span<const std::string_view> kKinds = kRewardKinds;
@@ -39,7 +41,7 @@ struct Reward {
   static constexpr bool kJoinsModes = true;
   static constexpr TensorUse kTensorUse = TensorUse::none;
   static constexpr std::span<const Sent> kSent{};
-  enum Kind : unsigned { kNoBetter, kValue, kFlat, kLag, kFresh };
+  enum Kind : unsigned { kNoBetter, kValue, kFlat, kLag, kFresh, kLength };
   static constexpr double kFirstTold = 64;  // updates; from then on whenever they have doubled
   static constexpr std::string_view kRoom = "ledger/reward/";
   static constexpr std::string_view kTargets = "ledger/target/";
@@ -165,6 +167,16 @@ struct Reward {
           course->add(value, state.run, state.bounds);
         }
         return true;
+      case RewardSignal::length:
+        if (LengthCourse* course = course_of(state.lengths, name)) {
+          course->add(value, state.run, state.bounds);
+        }
+        return true;
+      case RewardSignal::reward:
+        if (ReturnCourse* course = course_of(state.rewards, name)) {
+          course->add(1, value, value * value, false, state.run, state.bounds);
+        }
+        [[fallthrough]];
       default:
         if (SignalCourse* course = course_of(state.signals, name)) course->log(value);
         return true;
@@ -230,6 +242,12 @@ struct Reward {
       say(report, name, course.told != 0 ? 1U << kValue : 0, course.fine != 0,
           [&, &name = name, &course = course](unsigned) { return value_finding(name, course); });
     }
+    for (const auto& [name, course] : state.lengths) {
+      if (!wanted(name)) continue;
+      say(report, name, state.too_long(course) ? 1U << kLength : 0,
+          course.known != 0 && course.grown == 0,
+          [&, &name = name, &course = course](unsigned) { return length_finding(name, course); });
+    }
     for (const auto& [name, course] : state.signals) {
       if (!wanted(name)) continue;
       say(report, name, state.flat(name, course, over) ? 1U << kFlat : 0, varies(name, course),
@@ -281,6 +299,14 @@ struct Reward {
     }
     for (const auto& [name, course] : state.explained) {
       put(name, course.told != 0 ? 1U : 0U, course.fine != 0, numbers_of(course));
+    }
+    for (const auto& [name, course] : state.lengths) {
+      put(name, state.too_long(course) ? 1U : 0U, course.known != 0 && course.grown == 0,
+          numbers_of(course.course, state.run, course.known != 0));
+    }
+    // Rewards alone do not say whether episodes are worth more: these may have become longer.
+    if (state.returns.empty() && !state.rewards.empty()) {
+      put("returns", 0, false, {{"needs_episodes", ReturnCourse::kFirst}});
     }
     for (const auto& [name, course] : state.signals) {
       put(name, state.flat(name, course, false) ? 1U : 0U, varies(name, course),
@@ -345,6 +371,7 @@ RuleDescriptor reward() {
           .needs = "returns or rewards: logged, or of tocsin.gymnasium",
           .presets = "",
           .severity = core::Severity::warning,
+          .version = "2",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_reward};
 }

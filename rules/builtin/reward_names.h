@@ -19,6 +19,7 @@ enum class RewardSignal : std::uint8_t {
   priority,     // of a transition in a memory
   weight,       // that corrects for priorities
   exploration,  // share of random actions
+  length,       // of an answer, in tokens
 };
 
 namespace words {
@@ -35,7 +36,7 @@ inline bool has_any(const Words& all, std::initializer_list<std::string_view> of
 /// What selects such names, before reward_signal() reads them.
 inline constexpr std::string_view kRewardNames =
     "(?i)(^|[^a-z])(rewards?|rew|returns?|advantages?|adv|entropy|explained|priority|priorities|"
-    "importance|is|epsilon|exploration)($|[^a-z])";
+    "importance|is|epsilon|exploration)($|[^a-z])|(completion|response|answer|generat).*len";
 
 inline RewardSignal reward_signal(std::string_view name) {
   using words::has_any;
@@ -53,6 +54,14 @@ inline RewardSignal reward_signal(std::string_view name) {
     return RewardSignal::none;
   }
   if (has_any(all, {"epsilon", "exploration"})) return RewardSignal::exploration;
+  // `completions/mean_length`, `response_length/mean`; not the share that was cut off, nor what ended by itself.
+  if (has_any(all, {"completion", "completions", "response", "responses", "answer", "answers",
+                    "generation", "generations", "generated"}) &&
+      has_any(all, {"length", "lengths", "len"})) {
+    return has_any(all, {"clip", "clipped", "ratio", "terminated", "reward", "rewards", "penalty"})
+               ? RewardSignal::none
+               : RewardSignal::length;
+  }
   if (has_any(all, {"entropy"})) return RewardSignal::entropy;
   if (has_any(all, {"loss", "error"})) return RewardSignal::none;
   if (has_any(all, {"advantage", "advantages", "adv"})) return RewardSignal::advantage;

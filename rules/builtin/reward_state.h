@@ -35,6 +35,9 @@ struct RewardState {
   RewardRun run;
   RewardBounds bounds;  // for what is told at the end
   std::map<std::string, ReturnCourse> returns;
+  std::map<std::string, ReturnCourse>
+      rewards;  // means per transition or answer: they say whether it grew
+  std::map<std::string, LengthCourse> lengths;
   std::map<std::string, ExplainedCourse> explained;
   std::map<std::string, SignalCourse> signals;
   std::map<std::string, TargetCourse> targets;
@@ -48,13 +51,13 @@ struct RewardState {
 
   template <typename A>
   friend void io(A& a, RewardState& s) {
-    io_all(a, s.run, s.bounds, s.returns, s.explained, s.signals, s.targets, s.memory, s.ends,
-           s.told, s.mode, s.step, s.time);
+    io_all(a, s.run, s.bounds, s.returns, s.rewards, s.lengths, s.explained, s.signals, s.targets,
+           s.memory, s.ends, s.told, s.mode, s.step, s.time);
   }
 
   [[nodiscard]] bool empty() const {
-    return returns.empty() && explained.empty() && signals.empty() && targets.empty() &&
-           memory.draws == 0;
+    return returns.empty() && lengths.empty() && explained.empty() && signals.empty() &&
+           targets.empty() && memory.draws == 0;
   }
   [[nodiscard]] double episodes() const {
     double most = 0;
@@ -64,6 +67,12 @@ struct RewardState {
   [[nodiscard]] bool any_better() const {
     return std::any_of(returns.begin(), returns.end(),
                        [](const auto& one) { return one.second.better != 0; });
+  }
+  /// Answers have become long while the reward grew.
+  [[nodiscard]] bool too_long(const LengthCourse& course) const {
+    return course.grown != 0 &&
+           (any_better() || std::any_of(rewards.begin(), rewards.end(),
+                                        [](const auto& one) { return one.second.better != 0; }));
   }
   /// A signal that may stay as it is until the first success has waited long enough.
   [[nodiscard]] bool late(double seen, bool over) const {

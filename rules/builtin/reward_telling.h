@@ -49,6 +49,24 @@ inline Finding value_finding(const std::string& name, const ExplainedCourse& cou
       .with("newest", course.newest);
 }
 
+inline Finding length_finding(const std::string& name, const LengthCourse& course) {
+  const ReturnComparison& now = course.course.newest;
+  Finding out = Finding::that("times", now.mean / now.first);
+  out.is(">", "limit", LengthCourse::kTimes)
+      .titled(name, Verb::has, "grown with the reward")
+      .says(sentence("After {} updates the mean of {} is {} over the newest {} entries; over the "
+                     "first {} it was {}. The reward grew meanwhile: it may be paid for length.",
+                     course.course.told_at, name, now.mean, now.episodes, now.first_episodes,
+                     now.first))
+      .advises(
+          "Read some of the newest answers, and compare the rewards of answers that have the same "
+          "length. Bound the length, or take it out of the reward.")
+      .with("mean", now.mean)
+      .with("first", now.first);
+  out.severity = core::Severity::info;
+  return out;
+}
+
 inline Finding flat_finding(const std::string& name, const SignalCourse& course,
                             const RewardState& state) {
   if (name == kDone) {

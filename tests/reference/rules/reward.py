@@ -12,6 +12,8 @@ TOCSIN = {}
 NEW = True
 UNIT = ("metric", "mode")
 SETTINGS = set("std var variance dev norm max min median coef coefficient bonus beta scale target grad cross running smoothed ema decay".split())
+ANSWERS = set("completion completions response responses answer answers generation generations generated".split())
+NO_LENGTH = set("clip clipped ratio terminated reward rewards penalty".split())
 WHOLE = set("episode episodic episodes ep mean avg average total sum cumulative".split())
 
 
@@ -26,6 +28,8 @@ def signal(name):
         return None
     if said & {"epsilon", "exploration"}:
         return "exploration"
+    if said & ANSWERS and said & {"length", "lengths", "len"}:
+        return None if said & NO_LENGTH else "length"
     if "entropy" in said:
         return "entropy"
     if said & {"loss", "error"}:
@@ -70,6 +74,7 @@ class Returns:
     def __init__(self):
         self.entries = []  # (episodes, Σ, Σ², updates)
         self.exact, self.better, self.told, self.fallen = True, False, False, False
+        self.grown = None  # to more than three times the first, of lengths; None: no look has said so
 
     def episodes(self):
         return sum(entry[0] for entry in self.entries)
@@ -91,6 +96,7 @@ class Returns:
 
     def look(self, p, run, number_of_look, end):
         self.told = self.fallen = False
+        self.grown = None
         blocks = blocks_of(self.entries)
         length = int(blocks[0][0])
         wanted, first = max(20, 0.05 * self.episodes(), 2 * run.environments), []
@@ -116,6 +122,8 @@ class Returns:
             return
         spent, gain, margin = p["alpha"] * 2 ** -number_of_look, mean.mean - begun, p["margin"] * deviation
         width = quantile(spent, freedom) * error
+        if begun > 0:
+            self.grown = mean.mean - quantile(spent, freedom) * math.hypot(mean.error, 3 * first_error) > 3 * begun
         self.better = self.better or gain - width > 0
         if self.better or run.fell_at() > blocks[-32][4] / blocks[-32][0] or gain + width >= margin:
             return
@@ -143,6 +151,7 @@ class Explained:
 class Job:
     def __init__(self):
         self.run, self.returns, self.explained = Run(), {}, {}
+        self.rewards, self.lengths = {}, {}  # name -> Returns
         self.signals = {}   # name -> [(kind, seen, changes, ones, value)]
         self.targets = {}   # name -> [{field: value}]
         self.memory, self.drawn = [], []  # words; of each window (made, drawn, fresh)
@@ -166,7 +175,11 @@ class Job:
             self.returns.setdefault(name, Returns()).add(p, (1, value, value * value), False, self.run)
         elif kind == "explained":
             self.explained.setdefault(name, Explained()).add(p, value, self.run)
+        elif kind == "length":
+            self.lengths.setdefault(name, Returns()).add(p, (1, value, value * value), False, self.run)
         elif kind is not None:
+            if kind == "reward":
+                self.rewards.setdefault(name, Returns()).add(p, (1, value, value * value), False, self.run)
             past = self.signals.setdefault(name, [])
             past.append((kind, 1, int(bool(past) and past[-1][4] != value), 0, value))
         return kind not in (None, "exploration")
@@ -210,6 +223,11 @@ class Job:
             kinds.append("flat")
         return kinds, one.better
 
+    def of_length(self, name):
+        one = self.lengths[name]
+        grew = self.any_better() or any(reward.better for reward in self.rewards.values())
+        return ["length"] * bool(one.grown and grew), one.grown is False
+
     def of_signal(self, p, name, over):
         past = self.signals[name]
         kind, seen, changes, ones = past[0][0], *(sum(word[i] for word in past) for i in (1, 2, 3))
@@ -250,6 +268,7 @@ class Job:
             return touched is None or told or name in touched or name in targets
         out = [(name, *self.of_returns(p, name, over)) for name in sorted(self.returns) if asked(name)]
         out += [(name, ["value"] * one.told, one.fine) for name, one in sorted(self.explained.items()) if asked(name)]
+        out += [(name, *self.of_length(name)) for name in sorted(self.lengths) if asked(name)]
         out += [(name, *self.of_signal(p, name, over)) for name in sorted(self.signals) if asked(name)]
         out += [(name, *self.of_target(name, over)) for name in sorted(self.targets) if asked(name)]
         if self.drawn and asked("memory"):

@@ -112,6 +112,13 @@ TEST(RewardNames, TypicalNamesAreRead) {
       {"running_reward", RewardSignal::none},
       {"returns", RewardSignal::none},
       {"ledger/reward/returns", RewardSignal::none},
+      {"completions/mean_length", RewardSignal::length},
+      {"response_length/mean", RewardSignal::length},
+      {"response_length/clip_ratio", RewardSignal::none},
+      {"completions/mean_terminated_length", RewardSignal::none},
+      {"completions/max_length", RewardSignal::none},
+      {"rollout/ep_len_mean", RewardSignal::none},
+      {"episode_length", RewardSignal::none},
       {"weight_norm", RewardSignal::none},
       {"loss", RewardSignal::none},
   };
@@ -592,6 +599,56 @@ TEST(Reward, MemoriesThatAreRefreshedAreQuiet) {
     }
     EXPECT_EQ(job.kinds(), "") << memory.name << ": " << job.summary();
   }
+}
+
+// ------------------------------------------------------------------------------------ length
+
+constexpr const char* kLength = "completions/mean_length";
+
+TEST(Reward, AnswersThatGrowWithTheRewardAreTold) {
+  Agent job;
+  job.go(1100, [&](double at) {
+    const double grown = std::min(1.0, 3 * at);
+    return Values{{"reward", job.noisy(3 * grown, 0.5)},
+                  {kLength, job.noisy(100 + 600 * grown, 20)}};
+  });
+  EXPECT_EQ(job.kinds(), "length");
+  ASSERT_EQ(job.rule.firing().size(), 1U);
+  EXPECT_EQ(job.rule.firing()[0].severity, core::Severity::info);
+  EXPECT_NE(job.summary().find("it may be paid for length"), std::string::npos) << job.summary();
+}
+
+TEST(Reward, AnswersOfOtherLengthsAreQuiet) {
+  const std::map<std::string, std::function<Values(Agent&, double)>> healthy{
+      {"they double",
+       [](Agent& job, double at) {
+         return Values{{"reward", job.noisy(3 * at)}, {kLength, job.noisy(100 + 100 * at, 20)}};
+       }},
+      {"they become short",
+       [](Agent& job, double at) {
+         return Values{{"reward", job.noisy(3 * at)}, {kLength, job.noisy(500 - 400 * at, 20)}};
+       }},
+      {"the reward does not grow",
+       [](Agent& job, double at) {
+         return Values{{"reward", job.noisy(1)}, {kLength, job.noisy(100 + 600 * at, 20)}};
+       }},
+      {"episodes of a pole grow with their return",
+       [](Agent& job, double at) {
+         const double length = std::max(1.0, job.noisy(20 + 180 * at, 5));
+         return Values{{"episode_return", length}, {"episode_length", length}};
+       }},
+  };
+  for (const auto& [why, at] : healthy) {
+    Agent job;
+    job.go(1100, [&, &at = at](double part) { return at(job, part); });
+    EXPECT_EQ(job.kinds(), "") << why;
+  }
+}
+
+TEST(Reward, RewardsWithoutReturnsAskForReturns) {
+  Agent job;
+  job.go(128, [&](double) { return Values{{"reward", job.noisy(1)}}; });
+  EXPECT_NE(summed_up(job.rule).find("needs_episodes"), std::string::npos) << summed_up(job.rule);
 }
 
 // ------------------------------------------------------------------------------- the card

@@ -119,6 +119,54 @@ TEST(ReturnCourse, AgentsThatGainNothingAreHardlyEverFoundBetter) {
   }
 }
 
+// Answers become three times as long as soon as the first are over, and no longer.
+TEST(LengthCourse, AnswersOfThriceTheLengthAreHardlyEverTold) {
+  const int runs = number_of_runs();
+  RewardBounds bounds;
+  bounds.alpha = kReturnAlpha;
+  for (int kind = 0; kind < 5; ++kind) {
+    std::array<int, kReturnsSeen.size()> alarms{};
+    for (int i = 0; i < runs; ++i) {
+      Noise noise(static_cast<std::uint64_t>(i) * 10 + static_cast<std::uint64_t>(kind) + 7);
+      ReturnStream lengths(kind, noise);
+      std::array<LengthCourse, kReturnsSeen.size()> seen;
+      std::array<bool, kReturnsSeen.size()> told{};
+      RewardRun run;
+      for (int step = 0; step < kEpisodes; ++step) {
+        run.updates = step + 1;
+        const double value = lengths.next(step < kEpisodes / 20 ? 5 : 3 * 5);
+        const double draw = noise.uniform();
+        for (std::size_t s = 0; s < kReturnsSeen.size() && draw < kReturnsSeen[s]; ++s) {
+          seen[s].add(value, run, bounds);
+          told[s] = told[s] || seen[s].grown != 0;
+        }
+      }
+      for (std::size_t s = 0; s < kReturnsSeen.size(); ++s) alarms[s] += told[s] ? 1 : 0;
+    }
+    std::cout << "lengths, " << kReturnKinds[static_cast<std::size_t>(kind)] << ": " << alarms[0]
+              << ", " << alarms[1] << ", " << alarms[2] << " of " << runs << " runs\n";
+    for (const int number : alarms)
+      EXPECT_LE(number, most_told(runs)) << kReturnKinds[static_cast<std::size_t>(kind)];
+  }
+}
+
+// Four times the length, with a deviation of a fifth of it: told at the first look that the first answers do not reach into.
+TEST(LengthCourse, AnswersOfFourTimesTheLengthAreToldAtTheSecondLook) {
+  const RewardBounds bounds;
+  int told = 0;
+  for (int i = 0; i < 40; ++i) {
+    Noise noise(static_cast<std::uint64_t>(i) + 700);
+    LengthCourse course;
+    RewardRun run;
+    for (int step = 0; step < 128; ++step) {
+      run.updates = step + 1;
+      course.add((step < 20 ? 100 : 400) * (1 + noise.normal() / 5), run, bounds);
+    }
+    told += course.grown != 0 ? 1 : 0;
+  }
+  EXPECT_GE(told, 38);
+}
+
 // With the rule's own alpha. A fall is told as soon as there are enough first episodes to compare with.
 TEST(ReturnCourse, EpisodesThatItTakes) {
   const RewardBounds bounds;
