@@ -12,6 +12,10 @@
 //                     under H0, rejected at `alpha`, and the loss is no better than one constant answer and
 //                     will not be (pairing_course.h)
 //         crawls      the same of a mean cosine of at most `along` (0.9): gradients hardly turn
+//         still       a tensor goes less than `still` (0.001) times as far as the median of its role, as a share of its
+//                     size, at three words in a row; it has a gradient, and did not begin at zero
+//         no_pay      each gradient says that the update before went down, by more than ten errors of the loss, and the loss
+//                     fell by less than a hundredth of it and is no better than a constant (movement_pay.h)
 // Quiet   where no loss says how far the training is, or only losses of adversarial pairs do: oscillates and crawls.
 // Source  our own; docs/rules/movement.md.
 
@@ -23,62 +27,43 @@
 #include <utility>
 #include <vector>
 
-#include "rules/builtin/movement_course.h"
-#include "rules/builtin/pairing_course.h"
+#include "rules/builtin/movement_state.h"
+#include "rules/builtin/movement_telling.h"
 #include "rules/evaluate/step_set.h"
 #include "rules/sentence.h"
 
 namespace tocsin::rules {
 namespace {
 
-constexpr std::string_view kMovementKinds[] = {"never", "uphill", "oscillates", "crawls"};
+constexpr std::string_view kMovementKinds[] = {"never",  "uphill", "oscillates",
+                                               "crawls", "still",  "no_pay"};
 constexpr std::string_view kMovementRoom = "ledger/movement/";
 constexpr std::string_view kNeverRoom = "never/";
+constexpr std::string_view kSlowRoom = "slow/";
 
 struct Movement {
   static constexpr std::span<const std::string_view> kKinds = kMovementKinds;
   static constexpr bool kPerWorker = false;
   static constexpr std::span<const Sent> kSent{};
-  enum Kind : unsigned { kNever, kUphill, kOscillates, kCrawls };
+  enum Kind : unsigned { kNever, kUphill, kOscillates, kCrawls, kStill, kNoPay };
   static constexpr std::size_t kMostCalls = 8;
   static constexpr double kFirstTold = 64;  // updates; from then on whenever they have doubled
 
   struct Config {
     MovementBounds bounds;
   };
-  /// Parameters of the optimizers, and those without a gradient so far.
-  struct Parameters {
-    double trainable = 0;
-    double without = 0;  // no gradient at all
-    double zero = 0;     // zeros in its place
-    double elements = 0;
-    double still = 0;  // elements of these
-    double at = 0;     // updates when it was said
-    template <typename A>
-    friend void io(A& a, Parameters& p) {
-      io_all(a, p.trainable, p.without, p.zero, p.elements, p.still, p.at);
-    }
-  };
-  struct State {
-    MovementBounds bounds;  // for what is told at the end
-    MovementCourse course;
-    Parameters parameters;
-    PairingRun run;
-    std::map<std::string, PairingCourse> calls;
-    std::int64_t since = -1;
-    double told = 0;  // updates when the newest sum was told
-    double rate = 0;  // the newest
-    template <typename A>
-    friend void io(A& a, State& s) {
-      io_all(a, s.bounds, s.course, s.parameters, s.run, s.calls, s.since, s.told, s.rate);
-    }
-  };
+  using State = MovementState;
+  using Parameters = MovementParameters;
   using States = std::map<std::pair<std::uint32_t, std::uint8_t>, State>;
   /// What a step says.
   struct Said {
     MovementSaid movement;
     std::optional<Parameters> parameters;
     std::vector<std::string> names;
+    std::vector<std::pair<std::string, double>> slow;
+    std::optional<double> compared;
+    double directed = 0;
+    double directed_updates = 0;
   };
 
   static Defaults defaults(Preset) { return {.modes = kTrainModes}; }
@@ -90,6 +75,8 @@ struct Movement {
                 "successive gradients with a mean cosine below minus this oscillate");
     in.optional("along", bounds.along, config::between(0.0, 0.99),
                 "successive gradients with a mean cosine above this crawl");
+    in.optional("still", bounds.still, config::between(0.0, 0.1),
+                "share of the median way of its role, below which a tensor stands still");
     in.optional("alpha", bounds.alpha, config::between(1e-9, 0.1),
                 "chance of a false alarm per kind and run");
   }
@@ -124,6 +111,15 @@ struct Movement {
         now.turned += value;
         ++now.turns;
       }
+      if (field == "pays") {
+        now.pays += value;
+        ++now.payers;
+      }
+      if (field == "compared") out.compared = out.compared.value_or(0) + value;
+      if (field == "directed") out.directed = value;
+      if (field == "directed_updates") out.directed_updates = value;
+      if (field.starts_with(kSlowRoom))
+        out.slow.emplace_back(field.substr(kSlowRoom.size()), value);
       any = any || field == "trainable";
       if (field == "trainable") parameters.trainable += value;
       if (field == "without") parameters.without += value;
@@ -144,6 +140,7 @@ struct Movement {
     Said now = said(set, report.scope());
     const LedgerStep step(set, report.scope());
     state.bounds = cfg.bounds;
+    const double looks = state.pay.losses.looks;
     state.run.updates = static_cast<double>(set.step) + 1;
     if (step.planned_updates) state.run.planned = *step.planned_updates;
     if (step.rate) {
@@ -154,12 +151,16 @@ struct Movement {
       }
     }
     for (const LedgerCall& call : step.calls) learn(state, call);
+    if (now.movement.payers > 0 && now.movement.payers >= now.movement.turns) pay(state, step, now);
+    if (now.compared) compare(state, now);
     if (now.movement.looks > 0 && state.since < 0) state.since = set.step;
     state.course.add(now.movement, cfg.bounds);
     if (now.parameters) state.parameters = *now.parameters;
     if (now.parameters) judge_parameters(state, now, report);
     if (now.movement.looks > 0 || (step.rate && *step.rate < 0)) judge_way(cfg, state, report);
     if (now.movement.turns > 0) judge_turns(cfg, state, report);
+    if (now.compared) judge_slow(state, now, report);
+    if (state.pay.losses.looks > looks) judge_pay(state, report);
     tell_so_far(state, set, report.scope());
   }
 
@@ -176,134 +177,80 @@ struct Movement {
 
   // ------------------------------------------------------------------------------- verdicts
 
-  static bool stands_still(const State& state) { return state.parameters.zero > 0; }
-  static bool goes_up(const State& state, const MovementBounds& bounds) {
-    return state.rate < 0 || state.course.goes_up(bounds);
-  }
-  /// A call is no better than one constant answer and will not be, and no other is.
-  static bool learns_nothing(const State& state) {
-    bool out = false;
-    for (const auto& [name, call] : state.calls) {
-      if (call.knows != 0) return false;
-      out = out || call.short_of != 0;
+  static void pay(State& state, const LedgerStep& step, const Said& now) {
+    // Of several losses nobody knows which one the updates are for.
+    const LedgerCall* only = nullptr;
+    for (const LedgerCall& call : step.calls) {
+      if (!call.has(LedgerCall::loss) || call[LedgerCall::samples] <= 0) continue;
+      if (only != nullptr) return;
+      only = &call;
     }
-    return out;
+    if (only == nullptr) return;
+    state.pay.add((*only)[LedgerCall::loss] / (*only)[LedgerCall::samples], now.movement.pays,
+                  state.run.updates, state.bounds.alpha);
+  }
+  static void compare(State& state, const Said& now) {
+    state.compared = *now.compared;
+    ++state.words;
+    for (const auto& [name, share] : now.slow) state.take(name, share);
+    if (now.directed_updates > 0) {
+      state.directed = now.directed;
+      state.directed_updates = now.directed_updates;
+    }
   }
 
   static void judge_parameters(const State& state, const Said& now, SetReport& report) {
     report.evaluated(
-        {{"metric", "parameters"}}, "parameters", stands_still(state) ? hit(kNever) : kOk,
-        [&](const Subject& subject, unsigned) { return explain_never(state, now, subject); });
+        {{"metric", "parameters"}}, "parameters", state.stands_still() ? hit(kNever) : kOk,
+        [&](const Subject& subject, unsigned) { return never_finding(state, now.names, subject); });
   }
 
   static void judge_way(const Config& cfg, const State& state, SetReport& report) {
-    const Verdict verdict = goes_up(state, cfg.bounds)           ? hit(kUphill)
+    const Verdict verdict = state.goes_up()                      ? hit(kUphill)
                             : state.course.goes_down(cfg.bounds) ? kOk
                                                                  : kInsufficient;
     report.evaluated({{"metric", "updates"}}, "updates", verdict,
                      [&](const Subject& subject, unsigned) {
-                       return state.rate < 0 ? explain_rate(state, subject)
-                                             : explain_uphill(cfg, state, subject);
+                       return state.rate < 0 ? negative_rate_finding(state, subject)
+                                             : uphill_finding(state, subject);
                      });
   }
 
   static void judge_turns(const Config& cfg, const State& state, SetReport& report) {
     Verdict verdict = kInsufficient;
-    if (learns_nothing(state) && state.course.oscillates(cfg.bounds)) {
+    if (state.learns_nothing() && state.course.oscillates(cfg.bounds)) {
       verdict = hit(kOscillates);
-    } else if (learns_nothing(state) && state.course.crawls(cfg.bounds)) {
+    } else if (state.learns_nothing() && state.course.crawls(cfg.bounds)) {
       verdict = hit(kCrawls);
     } else if (state.course.turns_well(cfg.bounds)) {
       verdict = kOk;
     }
     report.evaluated({{"metric", "gradients"}}, "gradients", verdict,
                      [&](const Subject& subject, unsigned kind) {
-                       return kind == kOscillates ? explain_oscillates(cfg, state, subject)
-                                                  : explain_crawls(cfg, state, subject);
+                       return kind == kOscillates ? oscillates_finding(state, subject)
+                                                  : crawls_finding(state, subject);
                      });
   }
 
-  // ------------------------------------------------------------------------------ sentences
-
-  static Finding explain_never(const State& state, const Said& now, const Subject& subject) {
-    const Parameters& p = state.parameters;
-    std::string listed;
-    for (const std::string& name : now.names) listed += (listed.empty() ? ": " : ", ") + name;
-    const auto more = p.zero - static_cast<double>(now.names.size());
-    if (!listed.empty() && more > 0) listed += sentence(" and {} more", more);
-    return Finding::that("zero", p.zero)
-        .is(">", "limit", 0)
-        .titled("parameters", Verb::have, "gradients of zero since the start")
-        .says(sentence("Of {} trainable parameters {} ({} % of the elements) had a gradient of "
-                       "zero at each of 200 updates and more up to {}{}.",
-                       p.trainable, p.zero, 100 * p.still / std::max(p.elements, 1.0),
-                       subject.place(), listed))
-        .advises(
-            "Look for units behind them that are dead or saturated, for a loss or branch that is "
-            "multiplied by zero, and for a start at zero on both sides of a product. What is meant "
-            "to stay can be frozen (requires_grad_(False)).")
-        .with("elements", p.elements)
-        .with("still", p.still);
+  static void judge_slow(const State& state, const Said& now, SetReport& report) {
+    for (const auto& [name, slow] : state.slow) {
+      report.evaluated({{"metric", name}}, name, slow.words >= State::kWords ? hit(kStill) : kOk,
+                       [&, &name = name, &slow = slow](const Subject& subject, unsigned) {
+                         return still_finding(state, name, slow, subject);
+                       });
+    }
+    if (state.slow.empty()) {
+      report.evaluated({{"metric", "tensors"}}, "tensors", *now.compared > 0 ? kOk : kInsufficient,
+                       [](const Subject&, unsigned) { return Finding{}; });
+    }
   }
-
-  static Finding explain_rate(const State& state, const Subject& subject) {
-    return Finding::that("learning_rate", state.rate)
-        .is("<", "limit", 0)
-        .titled("the learning rate", Verb::is, "below zero")
-        .says(sentence("The learning rate is {} at {}: updates go up the loss.", state.rate,
-                       subject.place()))
-        .advises(
-            "A schedule went past its end: give it the number of updates of the whole training, or "
-            "keep the rate at zero or above.");
-  }
-
-  static Finding explain_uphill(const Config& cfg, const State& state, const Subject& subject) {
-    const MovementCourse& course = state.course;
-    return Finding::that("cosine", course.cosine())
-        .is(">", "uphill", cfg.bounds.uphill)
-        .titled("updates", Verb::are, "going up the loss")
-        .says(sentence("Updates go up the loss: of {} that were looked at up to {}, the way of the "
-                       "weights and their gradient have a mean cosine of {}. It is below 0 where "
-                       "updates go down.",
-                       course.looks, subject.place(), course.cosine()))
-        .advises(
-            "Check the sign of the update in an optimizer of your own, and that the gradients are "
-            "of these parameters and of this loss. If the loss is to become large, say "
-            "maximize=True to the optimizer.")
-        .since(state.since, static_cast<std::uint64_t>(course.looks))
-        .with("log_evidence", course.up.evidence());
-  }
-
-  static Finding explain_oscillates(const Config& cfg, const State& state, const Subject& subject) {
-    const MovementCourse& course = state.course;
-    return Finding::that("cosine", course.turn())
-        .is("<", "limit", -cfg.bounds.against)
-        .titled("the gradient", Verb::is, "turning round at each update")
-        .says(sentence("Successive gradients point against each other: their mean cosine is {} in "
-                       "{} updates up to {}, and the loss is no better than one constant answer.",
-                       course.turn(), course.turns, subject.place()))
-        .advises(
-            "Each update jumps over what it aims at: divide the learning rate by 3 to 10. With "
-            "very "
-            "few batches per epoch the labels may not follow from the inputs instead.")
-        .since(state.since, static_cast<std::uint64_t>(course.turns))
-        .with("log_evidence", course.opposed.evidence());
-  }
-
-  static Finding explain_crawls(const Config& cfg, const State& state, const Subject& subject) {
-    const MovementCourse& course = state.course;
-    return Finding::that("cosine", course.turn())
-        .is(">", "along", cfg.bounds.along)
-        .titled("the gradient", Verb::is, "hardly changing")
-        .says(sentence("The gradient hardly changes from update to update: the mean cosine of two "
-                       "in a row is {} in {} updates up to {}, and the loss is no better than one "
-                       "constant answer and will not be by the end.",
-                       course.turn(), course.turns, subject.place()))
-        .advises(
-            "Updates are small beside the way that is left: multiply the learning rate by 10, and "
-            "check that it is no longer in its warm-up.")
-        .since(state.since, static_cast<std::uint64_t>(course.turns))
-        .with("log_evidence", course.alike.evidence());
+  static void judge_pay(const State& state, SetReport& report) {
+    const Verdict verdict = state.unpaid()                                  ? hit(kNoPay)
+                            : state.pay.known != 0 && state.pay.unpaid == 0 ? kOk
+                                                                            : kInsufficient;
+    report.evaluated({{"metric", "pay"}}, "pay", verdict, [&](const Subject& subject, unsigned) {
+      return no_pay_finding(state, subject);
+    });
   }
 
   // ------------------------------------------------------------------------- what is known
@@ -316,7 +263,7 @@ struct Movement {
     const MovementCourse& course = state.course;
     const double enough = -std::log(state.bounds.alpha);
     if (course.looks > 0) {
-      const bool up = goes_up(state, state.bounds);
+      const bool up = state.goes_up();
       const bool down = course.goes_down(state.bounds);
       core::ValueMap numbers{{"looks", course.looks}, {"cosine", course.cosine()}};
       if (!up && !down) {
@@ -328,14 +275,25 @@ struct Movement {
       put(up, down, "way of updates", std::move(numbers));
     }
     if (course.turns > 0) {
-      const bool nothing = learns_nothing(state);
+      const bool nothing = state.learns_nothing();
       const bool off = course.oscillates(state.bounds) || course.crawls(state.bounds);
       put(nothing && off, course.turns_well(state.bounds), "successive gradients",
-          {{"looks", course.turns}, {"cosine", course.turn()}});
+          with_direction(state, {{"looks", course.turns}, {"cosine", course.turn()}}));
+    }
+    if (state.words > 0) {
+      const double slow = state.slow_tensors();
+      put(slow > 0, state.compared > 0, "way of tensors",
+          {{"compared", state.compared}, {"still", slow}});
+    }
+    if (state.pay.losses.looks > 0) {
+      put(state.unpaid(), state.pay.known != 0 && state.pay.unpaid == 0, "pay of updates",
+          {{"promised", state.pay.promised},
+           {"fallen", state.pay.fallen},
+           {"error", state.pay.error}});
     }
     const Parameters& p = state.parameters;
     if (p.trainable > 0) {
-      put(stands_still(state), p.without == 0, "parameters",
+      put(state.stands_still(), p.without == 0, "parameters",
           {{"updates", p.at},
            {"trainable", p.trainable},
            {"zero_gradient", p.zero},
@@ -347,6 +305,14 @@ struct Movement {
       if (!answers[i].empty()) out.emplace_back(std::string(kNames[i]), std::move(answers[i]));
     }
     return out;
+  }
+
+  // ‖Σ g‖² / Σ ‖g‖² of m gradients: 1 of noise, m of one direction. So much of their squares has one.
+  static core::ValueMap with_direction(const State& state, core::ValueMap numbers) {
+    if (state.directed_updates > 1) {
+      numbers.emplace_back("direction", (state.directed - 1) / (state.directed_updates - 1));
+    }
+    return numbers;
   }
 
   static void tell_so_far(State& state, const StepSet& set, Scope& scope) {
@@ -370,6 +336,7 @@ RuleDescriptor movement() {
           .needs = "the ledger",
           .presets = "",
           .severity = core::Severity::warning,
+          .version = "2",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_step_set_rule<Movement>};
 }

@@ -14,6 +14,7 @@ struct MovementBounds {
   double uphill = 0;      // mean cosine of gradient and way
   double against = 0.3;   // successive gradients: minus this is the least mean cosine,
   double along = 0.9;     // and this the largest
+  double still = 0.001;   // of the median way of its role, below which a tensor stands still
   double alpha = 0.0005;  // per kind and run
 };
 
@@ -26,6 +27,8 @@ struct MovementSaid {
   double update = 0;
   double turns = 0;  // optimizers whose gradient was compared with the one before
   double turned = 0;
+  double payers = 0;  // optimizers that say what the loss must fall by
+  double pays = 0;
 
   [[nodiscard]] bool comparable() const {
     return looks > 0 && gradient > 0 && update > 0 && std::isfinite(along);

@@ -33,6 +33,17 @@ class Marks:
         else:
             queue.put(lambda: self._told(fields, read(values), False), after=event)
 
+    def tell_found(self, values: Any, read: Callable[[Any], Dict[str, float]]) -> None:
+        """The same where only the numbers say which fields there are."""
+        found: List[str] = []
+
+        def listed(numbers: Any) -> List[float]:
+            fields = read(numbers)
+            found.extend(fields)
+            return list(fields.values())
+
+        self.tell_later(found, values, listed)
+
     def _told(self, fields: Sequence[str], numbers: List[float], quiet: bool) -> None:
         for field, number in zip(fields, numbers):
             identity = self._ids.get(field)

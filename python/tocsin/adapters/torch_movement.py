@@ -14,12 +14,16 @@ from typing import Any, Callable, List, Optional, Tuple
 from ..sink import Sink
 from .torch_marks import Marks
 from .torch_names import local
+from .torch_peers import Peers
+from .torch_scalers import scale_of
 from .torch_scaling import Scaling
 from .torch_still import WithoutGradient
+from .torch_underflow import Underflow, worth
 from .torch_way import Way, flat
 
 TENSORS, ELEMENTS = 16, 128  # of each tensor at most: what is far apart in memory takes time
 DENSE = 64  # the first updates are all looked at
+FOLLOWED = ["turned", "pays"]
 SHARE = 0.001  # of the time of training, behind them
 
 
@@ -32,13 +36,19 @@ class Movement:
         self._without = WithoutGradient(sink)
         self._chosen: List[Tuple[Any, int, int]] = []  # (parameter, first element, from one to the next), in the order of the groups
         self._way: Optional[Way] = None
+        self._peers: Optional[Peers] = None
+        self._underflow = Underflow(sink)
+        self._weights: Optional[Any] = None  # elements that one which is looked at stands for
+        self._named: Optional[Callable[[], List[Tuple[str, Any]]]] = None  # while an update goes on
         self._count = -1
         self._looks = 0
         self._at: Optional[int] = None  # the step of the newest look
         self._before: Optional[Any] = None  # the elements, while an update goes on
         self._gradient: Optional[Any] = None
-        self._newest: Optional[Tuple[Any, int]] = None  # the gradient of the newest look, and its step
-        self._turned: Optional[Any] = None
+        # Of the newest look the gradient and what it changed in all elements, the gradient's norm, and the step.
+        self._newest: Optional[Tuple[Any, Any, int]] = None
+        self._followed: Optional[Any] = None  # their products with the gradient of the next update, and both norms
+        self._norm: Optional[Any] = None
         self._spent, self._next = 0.0, 0.0
         self._chance = random.Random(1)  # the steps that are looked at have no rhythm that an optimizer could have
 
@@ -51,17 +61,19 @@ class Movement:
         if count != self._count:
             self._choose(optimizer, count)
         step = self._sink.clock.position()[1]
-        follows = self._newest is not None and self._newest[1] == step - 1
+        follows = self._newest is not None and self._newest[2] == step - 1
         due = bool(self._chosen) and (self._looks < DENSE or began >= self._next)
         torch = sys.modules["torch"]
         if due or follows:
             with torch.no_grad():
                 gradient = self._gradients(torch, scaling)
-                if follows and self._newest is not None and self._newest[0].shape == gradient.shape:
-                    self._turned = _cosine(torch, self._newest[0], gradient)
+                self._norm = torch.linalg.vector_norm(gradient, dim=0, keepdim=True)
+                if follows and self._newest is not None and self._newest[0].shape[1:] == gradient.shape:
+                    self._followed = torch.cat([torch.mv(self._newest[0], gradient), self._newest[1], self._norm])
                 if due:
                     self._gradient = gradient
                     self._before = self._elements(torch)
+                    self._named = named
         self._newest = None
         self._spent = perf_counter() - began
         if follows and not due:
@@ -69,11 +81,11 @@ class Movement:
 
     def after(self, optimizer: Any) -> None:
         """The update is made, or left out in its kernel."""
-        before, gradient, turned = self._before, self._gradient, self._turned
-        self._before = self._gradient = self._turned = None
-        if before is None or gradient is None or self._way is None:
-            if turned is not None:
-                self._marks.tell_later(["turned"], turned.reshape(1), _finite)
+        before, gradient, followed, named = self._before, self._gradient, self._followed, self._named
+        self._before = self._gradient = self._followed = self._named = None
+        if before is None or gradient is None or named is None or self._way is None or self._peers is None:
+            if followed is not None:
+                self._marks.tell_later(FOLLOWED, followed, lambda numbers: _followed(numbers.tolist()))
             return
         began = perf_counter()
         torch = sys.modules["torch"]
@@ -83,15 +95,24 @@ class Movement:
             if now.shape != before.shape or now.device != before.device:
                 self._count = -1  # the model was changed: it is chosen anew
                 return
-            sums = self._way.sums(torch, optimizer, gradient, before, now)
-            if sums is None:
+            moved = now - before
+            found = self._way.sums(torch, optimizer, gradient, moved, before)
+            if found is None:
                 return
+            sums, way = found
             # Updates that this look stands for.
-            fields, stands_for = ["along", "gradient", "update"], 1.0 if self._at is None else float(max(1, step - self._at))
-            if turned is not None:
-                fields, sums = [*fields, "turned"], torch.cat([sums, turned.reshape(1)])
-            self._marks.tell_later(["stands_for", *fields], sums, lambda numbers: _with(stands_for, numbers))
-        self._newest, self._at = (gradient, step), step
+            stands_for = 1.0 if self._at is None else float(max(1, step - self._at))
+            if followed is not None:
+                sums = torch.cat([sums, followed])
+            self._marks.tell_later(["stands_for", "along", "gradient", "update", *FOLLOWED], sums, lambda numbers: _with(stands_for, numbers))
+            self._newest, self._at = (torch.stack([gradient, moved * self._weights]), self._norm, step), step
+            self._peers.add(torch, gradient, way, moved)
+            if self._peers.due:
+                self._peers.tell(torch, now, self._way.rate(optimizer), named)
+                scale = scale_of(optimizer)
+                if worth(torch, self._peers.chosen, scale is not None):
+                    peers = self._peers
+                    self._underflow.tell(torch, gradient, scale, lambda values: peers.of_each(torch, values), peers.sizes, peers.names(named))
         self._looks += 1
         now_is = perf_counter()
         self._next = now_is + (now_is - began + self._spent) / SHARE * (0.5 + self._chance.random())
@@ -114,8 +135,14 @@ class Movement:
         stride = -(-len(matrices) // TENSORS) if matrices else 1
         matrices = matrices[::stride]
         self._chosen = [(parameter, *_places(parameter)) for parameter, _ in matrices]
-        self._way = Way(optimizer, [(number, len(range(start, local(parameter.detach()).numel(), every)))
-                                    for (parameter, number), (_, start, every) in zip(matrices, self._chosen)])
+        held = [local(parameter.detach()) for parameter, _ in matrices]
+        sizes = [len(range(start, one.numel(), every)) for one, (_, start, every) in zip(held, self._chosen)]
+        self._way = Way(optimizer, [(number, size) for (_, number), size in zip(matrices, sizes)])
+        if not matrices:
+            return
+        stand_for = [one.numel() / size for one, size in zip(held, sizes)]
+        self._weights = torch.repeat_interleave(torch.tensor(stand_for), torch.tensor(sizes)).to(held[0].device)
+        self._peers = Peers(self._marks, torch, matrices, sizes, held[0].device)
 
     def _elements(self, torch: Any) -> Any:
         return torch.cat([_some(torch, local(parameter.detach()), start, every) for parameter, start, every in self._chosen]).float()
@@ -147,17 +174,16 @@ def _some(torch: Any, tensor: Any, start: int, every: int) -> Any:
     return flat(torch, tensor)[start::every]
 
 
-def _cosine(torch: Any, one: Any, other: Any) -> Any:
-    return torch.dot(one, other) / (torch.linalg.vector_norm(one) * torch.linalg.vector_norm(other))
-
-
-def _finite(numbers: Any) -> List[float]:
-    listed: List[float] = numbers.tolist()
-    return listed if all(math.isfinite(one) for one in listed) else []
+def _followed(numbers: List[float]) -> List[float]:
+    """How a gradient turned to the next one, and what this one says of the change in between: the loss must fall by that much."""
+    along, pays, before, now = numbers
+    size = before * now
+    return [along / size, pays] if size > 0 and all(math.isfinite(one) for one in numbers) else []
 
 
 def _with(first: float, numbers: Any) -> List[float]:
     """Of a look whose numbers are not finite nothing is told."""
     listed = numbers.tolist()
-    sums, turned = listed[:3], [one for one in listed[3:] if math.isfinite(one)]
-    return [first, *sums, *turned] if all(math.isfinite(one) for one in sums) else []
+    if not all(math.isfinite(one) for one in listed[:3]):
+        return []
+    return [first, *listed[:3], *(_followed(listed[3:]) if len(listed) > 3 else [])]

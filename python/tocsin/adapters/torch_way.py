@@ -24,23 +24,27 @@ class Way:
             end += number
         self._parts: List[Tuple[Dict[str, Any], int, int]] = []  # the same with the groups of this update
 
-    def sums(self, torch: Any, optimizer: Any, gradient: Any, before: Any, now: Any) -> Optional[Any]:
-        """[⟨g, Δ⟩, |g|², |Δ|²] of Δ / rate. Of an optimizer whose decay may be meant in either way, as it looks better.
+    def sums(self, torch: Any, optimizer: Any, gradient: Any, moved: Any, before: Any) -> Optional[Tuple[Any, Any]]:
+        """[⟨g, Δ⟩, |g|², |Δ|²] of Δ / rate, and that way. Of an optimizer whose decay may be meant in either way, as it looks better.
         None: the rate is zero."""
         self._parts = [(optimizer.param_groups[group], first, end) for group, first, end in self._places]
         try:
             rate = self._rate()
             if rate is None:
                 return None
-            moved = now - before
-            one = self._sums(torch, gradient, before, moved, rate, True)
-            other = self._sums(torch, gradient, before, moved, rate, False) if self._is_unsure() else None
-            return one if other is None else torch.where(one[0] <= other[0], one, other)
+            one, way = self._sums(torch, gradient, before, moved, rate, True)
+            if not self._is_unsure():
+                return one, way
+            other, other_way = self._sums(torch, gradient, before, moved, rate, False)
+            better = one[0] <= other[0]
+            return torch.where(better, one, other), torch.where(better, way, other_way)
         finally:
             self._parts = []
 
-    def _sums(self, torch: Any, gradient: Any, before: Any, moved: Any, rate: Any, decoupled: bool) -> Any:
-        gradient, way = gradient.clone(), moved.clone()
+    def _sums(self, torch: Any, gradient: Any, before: Any, moved: Any, rate: Any, decoupled: bool) -> Tuple[Any, Any]:
+        way = moved / rate
+        if any(group.get("maximize") or group.get("weight_decay") for group, _, _ in self._parts):
+            gradient = gradient.clone()
         for group, first, end in self._parts:
             if group.get("maximize"):
                 gradient[first:end].neg_()
@@ -49,11 +53,15 @@ class Way:
                 continue
             if self._is_decoupled(group, decoupled):
                 # What did not move at all was left out, or rounded away: with its decay.
-                way[first:end] += before[first:end] * (group["lr"] * decay) * (moved[first:end] != 0)
+                way[first:end] += before[first:end] * (group["lr"] * decay) * (moved[first:end] != 0) / rate
             else:
                 gradient[first:end] += before[first:end] * decay
-        way /= rate
-        return torch.stack([torch.dot(gradient, way), torch.dot(gradient, gradient), torch.dot(way, way)])
+        return torch.stack([torch.dot(gradient, way), torch.dot(gradient, gradient), torch.dot(way, way)]), way
+
+    def rate(self, optimizer: Any) -> Optional[float]:
+        """The largest of the groups, as far as it is a number here."""
+        rates = [optimizer.param_groups[group].get("lr") for group, _, _ in self._places]
+        return max(abs(float(rate)) for rate in rates) if rates and all(_is_number(rate) for rate in rates) else None
 
     def _rate(self) -> Any:
         rates = [group.get("lr") for group, _, _ in self._parts]

@@ -6,7 +6,7 @@ import math
 from tests.reference.judging import HIT, INSUFFICIENT, OK, TRAINING, Evaluation, wants
 from tests.reference.rules import chance_level
 
-DEFAULTS = {"uphill": 0.0, "against": 0.3, "along": 0.9, "alpha": 0.0005}
+DEFAULTS = {"uphill": 0.0, "against": 0.3, "along": 0.9, "still": 0.001, "alpha": 0.0005}
 TOCSIN = {}
 NEW = True
 UNIT = ("metric", "mode")
@@ -30,14 +30,29 @@ class Run:
 
     def __init__(self):
         self.cosines, self.turns, self.climbed = [], [], 0.0
-        self.zero, self.rate, self.calls = 0, 0.0, {}
+        self.zero, self.rate, self.calls, self.judged = 0, 0.0, {}, 0
+        self.slow, self.paid = {}, []  # name -> shares at its words; (loss, pay, updates)
         self.times = {"updates": 0, "planned": 0, "rate": 0, "rate_at": 0}
 
     def learns_nothing(self):
         return not any(call.knows for call in self.calls.values()) and any(call.short_of for call in self.calls.values())
 
 
-def answers(p, run, fields, counts, rates):
+def pays(p, run):
+    """Whether updates pay, at a look of the losses that were looked at; None: not known. Lines through 32 blocks of the newer half."""
+    entries, look = run.paid, math.log2(len(run.paid) / 64) + 1
+    losses, promises = ([(1, entry[i], 1, entry[2]) for entry in entries] for i in (0, 1))
+    line = chance_level.Mean(chance_level.blocks_of(losses)[-32:], 0)
+    spent = p["alpha"] * 2 ** -look
+    places = [block[4] / block[0] for block in chance_level.blocks_of(losses)[-32:]]
+    length = (places[-1] - places[0]) * len(places) / (len(places) - 1)
+    promised = -chance_level.Mean(chance_level.blocks_of(promises)[-32:], 0).bound(spent, 1) * length
+    if promised <= max(10, 2 * chance_level.quantile(spent, 30)) * line.slope_error * length:
+        return None
+    return -line.slope * length >= 0.01 * promised
+
+
+def answers(p, run, fields, counts, rates, words):
     """[(what is judged, its outcome, the kind of a hit)] of a step."""
     out = []
     if "trainable" in counts:
@@ -56,6 +71,18 @@ def answers(p, run, fields, counts, rates):
         else:
             well = rejects(p, run.turns, -p["against"]) and rejects(p, back, -p["along"])
             out.append(("gradients", OK if well else INSUFFICIENT, "oscillates"))
+    if "compared" in counts:
+        for name, share in words:
+            if name in run.slow or len(run.slow) < 32:
+                run.slow.setdefault(name, []).append(share)
+        for name, shares in sorted(run.slow.items()):
+            out.append((name, HIT if len(shares) >= 3 and all(share < p["still"] for share in shares[-3:]) else OK, "still"))
+        if not run.slow:
+            out.append(("tensors", OK if fields["compared"] > 0 else INSUFFICIENT, "still"))
+    if len(run.paid) >= 64 and len(run.paid) != run.judged and math.log2(len(run.paid) / 64) == int(math.log2(len(run.paid) / 64)):
+        run.judged, paid = len(run.paid), pays(p, run)
+        none = paid is False and run.learns_nothing()
+        out.append(("pay", HIT if none else OK if paid else INSUFFICIENT, "no_pay"))
     return out
 
 
@@ -76,11 +103,13 @@ def evaluate(p, history):
         if not rows:
             continue
         run = runs.setdefault(point.mode, Run())
-        fields, counts = {}, {}
+        fields, counts, words = {}, {}, []
         for row in rows:
             value = row.columns["sum"]
             if row.name.startswith(ROOM) and math.isfinite(value):
                 field = row.name[len(ROOM):]
+                if field.startswith("slow/"):
+                    words.append((field[len("slow/"):], value))
                 fields[field], counts[field] = fields.get(field, 0) + value, counts.get(field, 0) + 1
         calls, planned = chance_level.calls_of(rows)
         run.times["planned"] = run.times["planned"] if planned is None else planned
@@ -93,7 +122,10 @@ def evaluate(p, history):
         for name, call in sorted(calls.items()):
             if not chance_level.adversarial(call) and (name in run.calls or len(run.calls) < MOST_CALLS):
                 run.calls.setdefault(name, chance_level.Course()).train(chance_level.DEFAULTS, call, run.times)
+        told = [call for call in calls.values() if call.get("samples", 0) > 0 and "loss" in call]
+        if counts.get("pays", 0) >= max(1, counts.get("turned", 0)) and len(told) == 1:
+            run.paid.append((told[0]["loss"] / told[0]["samples"], fields["pays"], point.step + 1))
         take(run, fields, counts)
-        for metric, outcome, kind in answers(p, run, fields, counts, rates):
+        for metric, outcome, kind in answers(p, run, fields, counts, rates, words):
             out.append(Evaluation((("metric", metric), ("mode", point.mode)), outcome, point.step, (kind,)))
     return out

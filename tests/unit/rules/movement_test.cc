@@ -160,6 +160,65 @@ TEST(Movement, GradientsThatHardlyTurnWhileNothingIsLearnedAreTold) {
   EXPECT_EQ(job.kinds(), "crawls");
 }
 
+/// How far tensors went beside others of their role.
+void compare(MovingJob& job, double compared, const std::map<std::string, double>& slow) {
+  std::map<std::string, double> fields{{"ledger/movement/compared", compared},
+                                       {"ledger/movement/directed", 1.5},
+                                       {"ledger/movement/directed_updates", 16}};
+  for (const auto& [name, share] : slow) fields["ledger/movement/slow/" + name] = share;
+  job.send(fields);
+  job.update({});
+  job.end();
+}
+
+TEST(Movement, ATensorThatStandsStillBesideItsRoleIsToldAtTheThirdDoubling) {
+  MovingJob job;
+  for (int word = 0; word < 3; ++word) {
+    EXPECT_EQ(job.kinds(), "") << word;
+    compare(job, 6, {{"layers.3.weight", 1e-5}, {"layers.2.weight", 0.005}});
+  }
+  EXPECT_EQ(job.kinds(), "still");
+  ASSERT_EQ(job.rule.firing().size(), 1U);
+  EXPECT_NE(job.rule.firing()[0].summary.find("layers.3.weight goes 0.00001 times as far"),
+            std::string::npos)
+      << job.rule.firing()[0].summary;
+}
+
+TEST(Movement, ATensorThatMovesAgainIsQuiet) {
+  MovingJob job;
+  for (int word = 0; word < 8; ++word) {
+    compare(job, 6, {{"layers.3.weight", word % 3 == 2 ? 0.5 : 1e-5}});
+  }
+  EXPECT_EQ(job.kinds(), "");
+}
+
+TEST(Movement, TheCardTellsHowFarGradientsHaveADirection) {
+  MovingJob job;
+  compare(job, 6, {});
+  const std::string told = summed_up(job.rule);
+  EXPECT_NE(told.find(R"("direction":0.0333)"), std::string::npos) << told;
+  EXPECT_NE(told.find(R"("way of tensors":{"compared":6,"still":0})"), std::string::npos) << told;
+}
+
+/// Gradients say that updates went down by so much each, and the loss is what it is.
+void go_paid(MovingJob& job, int updates, double pay, const std::function<double(int)>& loss) {
+  for (int i = 0; i < updates; ++i) {
+    job.loss(32, loss(i), 2.3);
+    job.send({{"ledger/movement/pays", -pay}});
+    job.update({});
+    job.end();
+  }
+}
+
+TEST(Movement, UpdatesThatDoNotPayWhileNothingIsLearnedAreTold) {
+  Noise chance(7);
+  MovingJob job;
+  go_paid(job, 600, 0.05, [&](int) { return 2.31 + 0.02 * chance.normal(); });
+  EXPECT_EQ(job.kinds(), "no_pay");
+  EXPECT_NE(summed_up(job.rule).find(R"("hit":{"pay of updates")"), std::string::npos)
+      << summed_up(job.rule);
+}
+
 // ------------------------------------------------------------- twins: healthy, and look ill
 
 TEST(Movement, HeavyMomentumGoesUpForHalfOfItsTime) {
@@ -219,6 +278,30 @@ TEST(Movement, AGanStandsWhereItIsWhileBothSidesLearn) {
     job.send({{"ledger/cross_entropy/one_target", 2}, {"ledger/cross_entropy/calls", 1}});
     job.update({.cosine = -0.4, .turned = 0.99});
     job.end();
+  }
+  EXPECT_EQ(job.kinds(), "");
+}
+
+TEST(Movement, UpdatesThatPayOrBelongToAModelThatKnowsAreQuiet) {
+  const std::map<std::string, std::function<double(int)>> losses{
+      {"it falls", [](int i) { return 2.3 - 0.003 * i; }},
+      {"a new task comes whenever one is learned", [](int i) { return 2.0 - 0.01 * (i % 100); }},
+      {"the answers of a teacher become sharper", [](int) { return 1.5; }}};
+  for (const auto& [why, loss] : losses) {
+    Noise chance(8);
+    MovingJob job;
+    const auto& at = loss;
+    go_paid(job, 600, 0.003, [&](int i) { return at(i) + 0.005 * chance.normal(); });
+    EXPECT_EQ(job.kinds(), "") << why;
+  }
+}
+
+TEST(Movement, OfSeveralLossesNobodyKnowsWhichIsPaidFor) {
+  Noise chance(9);
+  MovingJob job;
+  for (int i = 0; i < 600; ++i) {
+    job.send({{"ledger/mse_loss/samples", 32}, {"ledger/mse_loss/loss", 32 - 0.05 * i}});
+    go_paid(job, 1, 0.05, [&](int) { return 2.31 + 0.02 * chance.normal(); });
   }
   EXPECT_EQ(job.kinds(), "");
 }
