@@ -8,6 +8,9 @@
 //                    the update as before, summed over the window, and as many were not changed by any
 //                    update of it: stochastic rounding, compensated sums and weights that are kept in
 //                    32 bits elsewhere change them now and then
+//         underflow  more than `zeros` (0.5) of a tensor's gradient are zeros and most of the rest are small multiples of
+//                    2⁻²⁴, the smallest number of float16, at three words in a row (16, 32, 64 … looks), and the
+//                    loss scale is 1 or less: it cannot lift them
 //         skipped    a loss scaler left out more than `skipped` (0.2) of the updates of a window, the
 //                    first `attempts` apart: in these it finds its scale
 // Quiet   where no weight is stored in 16 bits; of rates that rise, or are less than half of what they
@@ -15,7 +18,10 @@
 // Source  ours; docs/rules/precision.md.
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "rules/evaluate/step_set.h"
 #include "rules/sentence.h"
@@ -23,19 +29,24 @@
 namespace tocsin::rules {
 namespace {
 
-constexpr std::string_view kPrecisionKinds[] = {"swallowed", "skipped"};
+constexpr std::string_view kPrecisionKinds[] = {"swallowed", "skipped", "underflow"};
+constexpr std::string_view kUnderflowRoom = "underflow/";
 
 struct Precision {
   static constexpr std::span<const std::string_view> kKinds = kPrecisionKinds;
   static constexpr bool kPerWorker = true;
   static constexpr std::span<const Sent> kSent{};
-  enum Kind : unsigned { kSwallowed, kSkipped };
+  enum Kind : unsigned { kSwallowed, kSkipped, kUnderflow };
+  static constexpr double kWords = 3;  // in a row
+  static constexpr double kFloor = 1;  // of the loss scale: it lifts nothing
+  static constexpr std::size_t kMostTensors = 32;
 
   struct Config {
     double share = 0.9;
     std::uint32_t updates = 64;
     double skipped = 0.2;
     std::uint32_t attempts = 100;
+    double zeros = 0.5;
   };
   /// Elements of the updates since the last window.
   struct Stored {
@@ -58,7 +69,17 @@ struct Precision {
       io_all(a, s.settled, s.since, s.attempts, s.left_out);
     }
   };
+  /// A tensor whose gradient float16 cannot hold.
+  struct Lost {
+    double zeros = 0;  // share, at the newest word
+    double words = 0;  // in a row
+    template <typename A>
+    friend void io(A& a, Lost& l) {
+      io_all(a, l.zeros, l.words);
+    }
+  };
   struct State {
+    std::map<std::string, Lost> lost;
     Stored stored;
     Scaled scaled;
     double weights_judged = 0;  // windows
@@ -66,7 +87,7 @@ struct Precision {
     AnswersSoFar answers;
     template <typename A>
     friend void io(A& a, State& s) {
-      io_all(a, s.stored, s.scaled, s.weights_judged, s.scaler_judged, s.answers);
+      io_all(a, s.lost, s.stored, s.scaled, s.weights_judged, s.scaler_judged, s.answers);
     }
   };
   /// What a step says; negative: nothing.
@@ -77,6 +98,10 @@ struct Precision {
     double unmoved = -1;
     double scaled = -1;
     double left_out = -1;
+    double scale = -1;
+    double tensors = -1;
+    double beside = -1;
+    std::vector<std::pair<std::string, double>> underflow;
   };
 
   static Defaults defaults(Preset) { return {.modes = kTrainModes}; }
@@ -89,6 +114,8 @@ struct Precision {
                 "share of the updates that the loss scaler may leave out");
     in.optional("attempts", cfg.attempts, config::at_least(1U),
                 "updates that the scaler was asked for, per judgement; the first are not judged");
+    in.optional("zeros", cfg.zeros, config::between(0.5, 1.0),
+                "share of a tensor's gradient that must be zeros for an underflow");
   }
   static std::vector<Need> needs(const Config&) { return {{"ledger"}}; }
   static void adjust(const Config&, Program& program) {
@@ -110,6 +137,12 @@ struct Precision {
       if (field == "unmoved") out.unmoved = row.row.sum;
       if (field == "scaled") out.scaled = row.row.sum;
       if (field == "left_out") out.left_out = row.row.sum;
+      if (field == "scale") out.scale = row.row.sum;
+      if (field == "scale_tensors") out.tensors = row.row.sum;
+      if (field == "beside") out.beside = row.row.sum;
+      if (field.starts_with(kUnderflowRoom)) {
+        out.underflow.emplace_back(field.substr(kUnderflowRoom.size()), row.row.sum);
+      }
     }
     return out;
   }
@@ -125,6 +158,39 @@ struct Precision {
     }
     if (now.window >= 0 && now.unmoved >= 0) judge_stored(cfg, state, now, report);
     if (now.scaled >= 0) judge_scaled(cfg, state, now, set, report);
+    if (now.scale >= 0) judge_underflow(cfg, state, now, report);
+  }
+
+  static void judge_underflow(const Config& cfg, State& state, const Said& now, SetReport& report) {
+    for (const auto& [name, zeros] : now.underflow) {
+      const auto [at, fresh] = state.lost.try_emplace(name);
+      if (fresh && state.lost.size() > kMostTensors) {
+        state.lost.erase(at);
+        continue;
+      }
+      at->second.zeros = zeros;
+      at->second.words = zeros > cfg.zeros && now.scale <= kFloor ? at->second.words + 1 : 0;
+    }
+    double lost = 0;
+    for (const auto& [name, one] : state.lost) {
+      const bool is = one.words >= kWords;
+      lost += is ? 1 : 0;
+      report.evaluated({{"metric", name}}, name, is ? hit(kUnderflow) : kOk,
+                       [&, &name = name, &one = one](const Subject& subject, unsigned) {
+                         return explain(cfg, name, one, now, subject);
+                       });
+    }
+    if (state.lost.empty()) {
+      report.evaluated({{"metric", "gradients"}}, "gradients",
+                       now.tensors > 0 ? kOk : kInsufficient,
+                       [](const Subject&, unsigned) { return Finding{}; });
+    }
+    state.answers.note("gradients",
+                       lost > 0          ? hit(kUnderflow)
+                       : now.tensors > 0 ? kOk
+                                         : kInsufficient,
+                       {{"loss_scale", now.scale}, {"tensors", now.tensors}, {"underflow", lost}},
+                       kPrecisionKinds);
   }
 
   /// What is known of the present window, of `needed` updates.
@@ -200,6 +266,24 @@ struct Precision {
         .with("unmoved", now.unmoved / now.window);
   }
 
+  static Finding explain(const Config& cfg, const std::string& name, const Lost& lost,
+                         const Said& now, const Subject& subject) {
+    return Finding::that("zeros", lost.zeros)
+        .is(">", "limit", cfg.zeros)
+        .titled(name, Verb::has, "gradients that float16 cannot hold")
+        .says(sentence(
+            "{} % of the gradient of {} are zeros up to {}, and most of the rest are small "
+            "multiples of 2^-24, the smallest number of float16. The loss scale is {}: it "
+            "lifts nothing. {} of {} tensors have no zeros.",
+            100 * lost.zeros, name, subject.place(), now.scale, std::max(now.beside, 0.0),
+            now.tensors))
+        .advises(
+            "Scale the loss (GradScaler), or use bfloat16. If a scaler has come down to 1, look "
+            "for "
+            "what overflows float16 whatever the scale, and compute that in float32.")
+        .with("loss_scale", now.scale);
+  }
+
   static Finding explain(const Config& cfg, const Scaled& scaled, const Subject& subject) {
     return Finding::that("left_out", scaled.left_out / scaled.attempts)
         .is(">", "skipped", cfg.skipped)
@@ -224,6 +308,7 @@ RuleDescriptor precision() {
           .needs = "collection ledger: weights that are stored in 16 bits, or a loss scaler",
           .presets = "",
           .severity = core::Severity::warning,
+          .version = "2",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_step_set_rule<Precision>};
 }

@@ -14,6 +14,7 @@ _LARGE = 256.0  # a scale that may begin lower tells nothing of a limit
 _scaled: "weakref.WeakKeyDictionary[Any, bool]" = weakref.WeakKeyDictionary()  # gradients at the call of step(), by optimizer
 # (the step at which a scaler asked for an update of an optimizer, how often it has asked in it): an update that is made ends the step
 _in_vain: "weakref.WeakKeyDictionary[Any, Tuple[Any, int]]" = weakref.WeakKeyDictionary()
+_scaler: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()  # weakly, the one that asked last, by optimizer
 _asked: "weakref.WeakKeyDictionary[Any, int]" = weakref.WeakKeyDictionary()  # updates since the last that was made, by optimizer
 listening: "weakref.WeakSet[Any]" = weakref.WeakSet()  # who is told before and after each call of step()
 
@@ -57,6 +58,12 @@ def is_scaled(optimizer: Any) -> bool:
     return bool(_scaled.get(optimizer))
 
 
+def scale_of(optimizer: Any) -> Optional[Any]:
+    """A tensor with the scale of the loss, of the scaler that asked for its newest update; None: no scaler has."""
+    made = _scaler.get(optimizer)
+    return getattr(made() if made is not None else None, "_scale", None)
+
+
 def _counted(sink: Callable[[], Optional[Sink]], inner: Any) -> Any:
     @functools.wraps(inner)
     def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
@@ -64,6 +71,7 @@ def _counted(sink: Callable[[], Optional[Sink]], inner: Any) -> Any:
         if watching is not None and watching.active and getattr(self, "_enabled", False):
             with watching.guard("scaler"):
                 _asked[optimizer] = _asked.get(optimizer, 0) + 1
+                _scaler[optimizer] = weakref.ref(self)
                 at, before = watching.clock.position(), _in_vain.get(optimizer)
                 _in_vain[optimizer] = (at, before[1] + 1 if before is not None and before[0] == at else 0)
                 state = getattr(self, "_per_optimizer_states", {}).get(id(optimizer)) or {}

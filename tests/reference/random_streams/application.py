@@ -314,7 +314,7 @@ def ranks(chance):
 def precision(chance):
     parameters = {"updates": chance.choice((1, 2, 4)), "share": chance.choice((0.5, 0.9)), "attempts": chance.choice((3, 8)),
                   **common.shared(chance, ("train", "global"), steps=False)}
-    lost, window = chance.choice((30, 50, 90, 100)), chance.choice((0.2, 0.6))
+    lost, window, words = chance.choice((30, 50, 90, 100)), chance.choice((0.2, 0.6)), chance.choice((0.0, 0.0, 0.5, 0.9))
 
     def fill(worker, mode, step):
         values = []
@@ -325,6 +325,9 @@ def precision(chance):
         if chance.random() < 0.6:
             values += [("scaled", float(chance.randint(1, 3)))]
             values += [("left_out", float(chance.randint(0, 1)))] if chance.random() < 0.5 else []
+        if chance.random() < words:
+            values += [("scale", chance.choice((1.0, 1.0, 1.0, 2.0))), ("scale_tensors", chance.choice((0.0, 4.0))), ("beside", 1.0)]
+            values += [("underflow/" + name, chance.choice((0.9, 0.9, 0.6, 0.2))) for name in ("a", "b.c") if chance.random() < words]
         if values:
             worker.scalars(*(("ledger/precision/" + field, value, "ledger") for field, value in values))
 

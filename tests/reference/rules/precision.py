@@ -3,7 +3,7 @@ gradient, u = the share that updates left unchanged; `swallowed` u > 0.9 over 64
 `skipped`: a loss scaler left out more than a fifth of 100 updates, the first 100 apart."""
 from tests.reference.judging import HIT, INSUFFICIENT, OK, TRAINING, Evaluation, selects, wants
 
-DEFAULTS = {"share": 0.9, "updates": 64, "skipped": 0.2, "attempts": 100}
+DEFAULTS = {"share": 0.9, "updates": 64, "skipped": 0.2, "attempts": 100, "zeros": 0.5}
 TOCSIN = {}
 NEW = True
 ROOM = "ledger/precision/"
@@ -14,6 +14,7 @@ class Worker:
 
     def __init__(self):
         self.updates, self.attempts, self.settled = [], [], False
+        self.words = {}  # tensor -> (share of zeros, loss scale) at its words
 
 
 def judge(p, state, said):
@@ -36,6 +37,15 @@ def judge(p, state, said):
             if state.settled:
                 out.append(("loss_scale", HIT if left_out > p["skipped"] * asked else OK, "skipped"))
             state.attempts, state.settled = [], True
+    if "scale" in said:
+        for name in sorted(said):
+            if name.startswith("underflow/") and (name in state.words or len(state.words) < 32):
+                state.words.setdefault(name, []).append((said[name], said["scale"]))
+        for name, words in sorted(state.words.items()):
+            lost = len(words) >= 3 and all(zeros > p["zeros"] and scale <= 1 for zeros, scale in words[-3:])
+            out.append((name[len("underflow/"):], HIT if lost else OK, "underflow"))
+        if not state.words:
+            out.append(("gradients", OK if said.get("scale_tensors", -1) > 0 else INSUFFICIENT, "underflow"))
     return out
 
 

@@ -106,6 +106,46 @@ TEST(Precision, AScalerThatLeavesOutAFifthIsQuietAndMoreIsTold) {
       << issues[0].summary;
 }
 
+/// A word of the gradients of some tensors.
+void say_gradients(StoredJob& job, double scale, double zeros,
+                   const std::string& name = "a.weight") {
+  const std::string field = "ledger/precision/underflow/" + name;
+  std::vector<Entry> names{{core::DictionaryType::scalar, field, Role::ledger}};
+  for (const std::string one : {"scale", "scale_tensors", "beside"}) {
+    names.push_back({core::DictionaryType::scalar, "ledger/precision/" + one, Role::ledger});
+  }
+  job.rule.feed(job.worker.dictionary(names));
+  job.say({{"scale", scale}, {"scale_tensors", 6}, {"beside", 2}, {"underflow/" + name, zeros}});
+}
+
+TEST(Precision, AGradientThatFloat16CannotHoldIsToldAtTheThirdWord) {
+  StoredJob job;
+  for (int word = 0; word < 3; ++word) {
+    EXPECT_TRUE(job.rule.firing().empty());
+    say_gradients(job, 1, 0.75);
+  }
+  const auto issues = job.rule.firing();
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_EQ(issues[0].kind, "underflow");
+  EXPECT_EQ(
+      issues[0].summary,
+      "75 % of the gradient of a.weight are zeros up to train step 2 on worker_0, and most of "
+      "the rest are small multiples of 2^-24, the smallest number of float16. The loss scale "
+      "is 1: it lifts nothing. 2 of 6 tensors have no zeros.");
+}
+
+TEST(Precision, AScaleThatCanLiftGradientsOrAFewZerosAreQuiet) {
+  StoredJob scaled;
+  for (int word = 0; word < 6; ++word) say_gradients(scaled, 2, 0.75);
+  EXPECT_EQ(scaled.status(), "NoIssuesFound");
+  StoredJob few;
+  for (int word = 0; word < 6; ++word) say_gradients(few, 1, 0.5);
+  EXPECT_EQ(few.status(), "NoIssuesFound") << "half exactly";
+  StoredJob between;
+  for (int word = 0; word < 9; ++word) say_gradients(between, 1, word % 3 == 2 ? 0 : 0.75);
+  EXPECT_EQ(between.status(), "NoIssuesFound");
+}
+
 TEST(Precision, WithoutEitherThereIsNoData) {
   StoredJob job;
   for (int i = 0; i < 10; ++i) job.say({});
