@@ -27,6 +27,7 @@ from ._plan import Planning
 from ._process import say
 from ._reading_back import ReadsBack
 from ._reward import TellsRewards
+from ._generated import TellsGenerated
 from ._spans import Spans
 from ._standing import Standing
 from ._steering import Steering
@@ -42,7 +43,7 @@ Rules = Union[str, "os.PathLike[str]", Iterable[Any], Mapping[str, Any], bool, N
 Stop = Union[str, Iterable[str], bool, None]
 
 
-class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards):
+class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards, TellsGenerated):
     """Made by :func:`watch`. A context manager: leaving it closes the hook. ``sink`` is what
     adapters of frameworks are written against."""
 

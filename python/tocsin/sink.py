@@ -68,6 +68,7 @@ class Sink(LateValues):
         self.stated: Any = None  # the ledger of arrays that the script tells of
         self.reward: Any = None  # sums of a job that learns by reward
         self.lag: Any = None  # its target networks
+        self.generated: Any = None  # samples of a generator beside the data
         self._turns = Turns()
         self.begin_update, self.end_update, self.end_step = clock.begin_update, clock.end_update, clock.end_step
         clock.tell_training, self._client, self._workers = self._tell_training, client, workers

@@ -12,6 +12,8 @@
 //                     0.9, in each measured step of the newer half of the updates, where it was below 0.9 at first and a straight
 //                     line stays above. Or they lie on a line (participation ratio below 1.5, at first 4 or more) though each sample
 //                     is a class of its own. Looked at when 32, 64, 128 … updates have come
+//         mode        what a generator makes differs in less than half as many directions (participation ratio) as the data:
+//                     rejected at `alpha` when 64, 128 … words have come, and a straight line does not get there
 //         In evaluation the first two must last for as long as all updates before them.
 // Quiet   for a majority answer whose scores are in order; for heads that start at zero; while the rate was larger than
 //         ever within the window; of steps in which a call has one target for all beside other calls (adversarial
@@ -26,19 +28,20 @@
 #include <utility>
 
 #include "rules/builtin/embedding_telling.h"
+#include "rules/builtin/sample_course.h"
 #include "rules/evaluate/step_set.h"
 
 namespace tocsin::rules {
 namespace {
 
-constexpr std::string_view kCollapseKinds[] = {"constant", "one_answer", "embedding"};
+constexpr std::string_view kCollapseKinds[] = {"constant", "one_answer", "embedding", "mode"};
 
 struct Collapse {
   static constexpr std::span<const std::string_view> kKinds = kCollapseKinds;
   static constexpr bool kPerWorker = false;
   static constexpr bool kJoinsModes = true;
   static constexpr std::span<const Sent> kSent{};
-  enum Kind : unsigned { kConstant, kOneAnswer, kEmbedding };
+  enum Kind : unsigned { kConstant, kOneAnswer, kEmbedding, kMode };
   static constexpr std::size_t kMostCalls = 64;  // of a run and mode
   static constexpr double kFirstTold = 64;       // updates; from then on whenever they have doubled
 
@@ -47,6 +50,7 @@ struct Collapse {
     double spread = 1e-6;
   };
   using Courses = std::map<std::string, CollapseCourse>;
+  using Generators = std::map<std::string, SampleCourse>;
   using Embeddings = std::map<std::string, EmbeddingCourse>;
   struct State {
     PairingBounds bounds;  // for what is told at the end
@@ -54,10 +58,11 @@ struct Collapse {
     Courses train;
     Courses eval;
     Embeddings embeddings;
+    Generators generators;
     double told = 0;  // updates when the newest sum was told
     template <typename A>
     friend void io(A& a, State& s) {
-      io_all(a, s.bounds, s.run, s.train, s.eval, s.embeddings, s.told);
+      io_all(a, s.bounds, s.run, s.train, s.eval, s.embeddings, s.generators, s.told);
     }
   };
   using States = std::map<std::pair<std::uint32_t, std::uint8_t>, State>;
@@ -117,6 +122,7 @@ struct Collapse {
     }
     if (train) {
       judge_embeddings(state, step, set, report);
+      judge_samples(cfg, state, set, report);
       tell_so_far(state, set, report.scope());
     }
   }
@@ -131,6 +137,20 @@ struct Collapse {
       if (course.standing != 0) verdict = hit(kEmbedding);
       report.evaluated({{"metric", name}}, name, verdict, [&](const Subject& subject, unsigned) {
         return embedding_finding(subject, course, state.run);
+      });
+    }
+  }
+
+  static void judge_samples(const Config& cfg, State& state, const StepSet& set,
+                            SetReport& report) {
+    for (const auto& [name, words] : SampleStep::of(set, report.scope())) {
+      if (!state.generators.contains(name) && state.generators.size() >= kMostCalls) continue;
+      SampleCourse& course = state.generators[name];
+      course.train(words, state.run, cfg.bounds.alpha);
+      const std::string_view answer = sample_answer(course);
+      const Verdict verdict = answer == "hit" ? hit(kMode) : answer == "ok" ? kOk : kInsufficient;
+      report.evaluated({{"metric", name}}, name, verdict, [&](const Subject& subject, unsigned) {
+        return sample_finding(subject, course, state.run);
       });
     }
   }
@@ -169,12 +189,17 @@ struct Collapse {
         if (embedding_answer(course) != answer) continue;
         calls.emplace_back(name + " train", embedding_numbers(course, state.run));
       }
+      for (const auto& [name, course] : state.generators) {
+        if (sample_answer(course) == answer) {
+          calls.emplace_back(name + " train", sample_numbers(course));
+        }
+      }
       if (!calls.empty()) out.emplace_back(answer, std::move(calls));
     }
     return out;
   }
   static void tell_so_far(State& state, const StepSet& set, Scope& scope) {
-    if ((state.train.empty() && state.embeddings.empty()) ||
+    if ((state.train.empty() && state.embeddings.empty() && state.generators.empty()) ||
         state.run.updates < std::max(kFirstTold, 2 * state.told))
       return;
     state.told = state.run.updates;
@@ -195,6 +220,7 @@ RuleDescriptor collapse() {
           .needs = "the ledger",
           .presets = "",
           .severity = core::Severity::warning,
+          .version = "2",
           .groups = group::kDefault | group::kPyTorch,
           .read = &read_step_set_rule<Collapse>};
 }

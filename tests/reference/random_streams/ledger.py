@@ -147,9 +147,15 @@ def collapse(chance):
         values = [(f"ledger/embedding/z/{field}", value, "ledger") for field, value in own.items()]
         if chance.random() < loss_share:
             values += [(f"ledger/l/{field}", value, "ledger") for field, value in (("samples", 16), ("labels", labels), ("calls", 1), ("loss", 16 / (step + 1)))]
+        if generated and chance.random() < 0.95:
+            share = generated if step >= turn else 0.9
+            words = (("made", max(0.9, 8 * share * math.exp(chance.gauss(0, 0.2)))), ("data", 8 * math.exp(chance.gauss(0, 0.2))))
+            values += [(f"ledger/samples/g/{field}", value, "ledger") for field, value in words if chance.random() > gaps / 5]
         if planned and step == 0:
             values.append(("ledger/plan/updates", planned, "ledger"))
         worker.scalars(*((name, float(value), role) for name, value, role in values))
+
+    generated = chance.choice((None, 0.2, 0.45, 1.0))
 
     late_cosine, late_directions, labels, loss_share = chance.choice((0.99, 0.99, 0.97, 0.1)), chance.choice((1.2, 6.0)), chance.choice((1, 1, 8)), chance.choice((0, 0.9, 1, 1))
     if chance.random() < 0.3:
@@ -176,6 +182,7 @@ def reward(chance):
     copied, moving, equal = chance.choice((None, 0.0, 0.1, 1.0)), chance.random() < 0.8, chance.choice((0.0, 0.3, 1.0))
     fresh, planned, length = chance.choice((None, 0.01, 0.3)), chance.choice((0, 0, 50, 400)), chance.choice((30, 90, 280))
     once = chance.randint(1, 40)  # episodes of a word
+    longer = chance.choice((None, 1.0, 3.0, 9.0))  # times the first answers
 
     def value(step):
         return level if constant_return else level + gain * min(1.0, step / length * 4) + chance.gauss(0, 1)
@@ -198,6 +205,9 @@ def reward(chance):
             values["entropy"] = 1.1 - entropy * step / length
         if explained is not None:
             values["explained_variance"] = explained + chance.gauss(0, 0.1)
+        if longer is not None:
+            values["completions/mean_length"] = 50 * (1 + (longer - 1) * min(1.0, step / length * 4)) * (1 + chance.gauss(0, 0.05))
+            values["reward"] = value(step)
         if epsilon is not None:
             values["epsilon"] = max(0.05, epsilon - (step / length if epsilon < 1 else 0))
         if constant and chance.random() < 0.5:
@@ -335,9 +345,13 @@ def movement(chance):
     mean, turned, optimizers = chance.choice((-0.6, 0.0, 0.1, 0.7)), chance.choice((-0.95, -0.2, 0.3, 0.99)), chance.choice((1, 1, 2))
     skill, rate, zero = chance.choice((0.0, 0.0, 0.7)), chance.choice((None, 0.1, 0.1)), chance.choice((0, 0, 1, 3))
     adversarial = chance.random() < 0.1
+    pay, slow = chance.choice((None, -1.0, -0.01, 0.0)), chance.choice(((), ("a.b",), ("a.b", "c.d")))
 
     def fill(worker, mode, step):
         values = []
+        if chance.random() < 0.1:
+            values += [("compared", chance.choice((0.0, 6.0))), ("directed", 1.5), ("directed_updates", 16.0)]
+            values += [("slow/" + name, chance.choice((1e-5, 1e-5, 1e-5, 2e-3))) for name in slow if chance.random() < 0.9]
         for _ in range(optimizers):
             if chance.random() < 0.9:
                 gradient, update = chance.choice((1.0, 4.0, 0.0)) if chance.random() < 0.1 else 2.0, chance.choice((1.0, 9.0))
@@ -346,6 +360,8 @@ def movement(chance):
                            ("gradient", gradient), ("update", update)]
                 if chance.random() < 0.9:
                     values.append(("turned", min(max(turned + chance.gauss(0, 0.05), -1), 1)))
+                    if pay is not None and chance.random() < 0.95:
+                        values.append(("pays", pay * (1 + chance.gauss(0, 0.3))))
         if chance.random() < 0.1:
             values += [("trainable", 5.0), ("zero", float(zero)), ("without", 1.0), ("trainable_elements", 50.0), ("zero_elements", 10.0 * zero)]
             values += [("never/a.b", 10.0)] if zero else []

@@ -319,6 +319,41 @@ class Rows:
         return (OK if self.looks else INSUFFICIENT), ()
 
 
+def samples_of(rows):
+    """{name: (Σ ln of directions of samples, of data, words of each)}"""
+    out = {}
+    for row in rows:
+        value, (name, _, field) = row.columns["sum"], row.name[7:].rpartition("/")
+        if row.name.startswith("ledger/samples/") and name.startswith("samples/") and math.isfinite(value) and value >= 1:
+            sums = out.setdefault(name, {"made": [], "data": []})
+            if field in sums:
+                sums[field].append(math.log(value))
+    return out
+
+
+class Generated:
+    """What one generator makes, beside the data."""
+
+    def __init__(self):
+        self.words, self.hit, self.fine = [], False, False
+
+    def add(self, p, sums, run):
+        made, data = sums["made"], sums["data"]
+        if not made or len(made) != len(data):
+            return
+        self.words.append((1, sum(made) / len(made) - sum(data) / len(data), 1, run["updates"]))
+        number = math.log2(len(self.words) / 64) if len(self.words) >= 64 else 0.5
+        if number % 1:
+            return
+        blocks = pairing.blocks_of(self.words)[-32:]
+        mean, spent, half = pairing.Mean(blocks, 0), p["alpha"] * 2 ** -(number + 1), math.log(0.5)
+        ahead = end_of(run, run["updates"]) - mean.middle
+        arrives = mean.mean + mean.slope * ahead + pairing.quantile(0.01, 30) * math.hypot(mean.line_error, mean.slope_error * ahead)
+        warm = blocks[0][4] / blocks[0][0] >= run["rate_at"]
+        self.fine = mean.bound(spent, -1) > half
+        self.hit = warm and mean.bound(spent, 1) < half and arrives < half
+
+
 def each_sample_is_a_class(calls):
     return any("labels" in call and 0 < call.get("calls", 0) and call["labels"] <= call["calls"] and call.get("samples", 0) >= 8 * call["calls"]
                for call in calls.values())
@@ -326,7 +361,7 @@ def each_sample_is_a_class(calls):
 
 def evaluate(p, history):
     out, all_calls = [], {"train": {}, "eval": {}}
-    embeddings = {}
+    embeddings, generators = {}, {}
     run = {"updates": 0, "planned": 0, "rate": 0, "rate_at": 0}
     for point in history.points():
         rows = [row for by_rank in point.values.values() for _, row in by_rank
@@ -363,4 +398,9 @@ def evaluate(p, history):
             one.add(numbers, run, each_sample_is_a_class(calls))
             outcome, kinds = one.answer()
             out.append(Evaluation((("metric", name), ("mode", "train")), outcome, point.step, kinds))
+        for name, sums in sorted(samples_of(rows).items() if train else ()):
+            one = generators.setdefault(name, Generated())
+            one.add(p, sums, run)
+            outcome = HIT if one.hit else OK if one.fine else INSUFFICIENT
+            out.append(Evaluation((("metric", name), ("mode", "train")), outcome, point.step, ("mode",) if one.hit else ()))
     return out
