@@ -161,7 +161,7 @@ TEST(Movement, GradientsThatHardlyTurnWhileNothingIsLearnedAreTold) {
 }
 
 /// How far tensors went beside others of their role.
-void compare(MovingJob& job, double compared, const std::map<std::string, double>& slow) {
+void say_slow(MovingJob& job, double compared, const std::map<std::string, double>& slow) {
   std::map<std::string, double> fields{{"ledger/movement/compared", compared},
                                        {"ledger/movement/directed", 1.5},
                                        {"ledger/movement/directed_updates", 16}};
@@ -175,7 +175,7 @@ TEST(Movement, ATensorThatStandsStillBesideItsRoleIsToldAtTheThirdDoubling) {
   MovingJob job;
   for (int word = 0; word < 3; ++word) {
     EXPECT_EQ(job.kinds(), "") << word;
-    compare(job, 6, {{"layers.3.weight", 1e-5}, {"layers.2.weight", 0.005}});
+    say_slow(job, 6, {{"layers.3.weight", 1e-5}, {"layers.2.weight", 0.005}});
   }
   EXPECT_EQ(job.kinds(), "still");
   ASSERT_EQ(job.rule.firing().size(), 1U);
@@ -187,14 +187,14 @@ TEST(Movement, ATensorThatStandsStillBesideItsRoleIsToldAtTheThirdDoubling) {
 TEST(Movement, ATensorThatMovesAgainIsQuiet) {
   MovingJob job;
   for (int word = 0; word < 8; ++word) {
-    compare(job, 6, {{"layers.3.weight", word % 3 == 2 ? 0.5 : 1e-5}});
+    say_slow(job, 6, {{"layers.3.weight", word % 3 == 2 ? 0.5 : 1e-5}});
   }
   EXPECT_EQ(job.kinds(), "");
 }
 
 TEST(Movement, TheCardTellsHowFarGradientsHaveADirection) {
   MovingJob job;
-  compare(job, 6, {});
+  say_slow(job, 6, {});
   const std::string told = summed_up(job.rule);
   EXPECT_NE(told.find(R"("direction":0.0333)"), std::string::npos) << told;
   EXPECT_NE(told.find(R"("way of tensors":{"compared":6,"still":0})"), std::string::npos) << told;

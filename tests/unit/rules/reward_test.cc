@@ -603,14 +603,14 @@ TEST(Reward, MemoriesThatAreRefreshedAreQuiet) {
 
 // ------------------------------------------------------------------------------------ length
 
-constexpr const char* kLength = "completions/mean_length";
+constexpr const char* kAnswerLength = "completions/mean_length";
 
 TEST(Reward, AnswersThatGrowWithTheRewardAreTold) {
   Agent job;
   job.go(1100, [&](double at) {
     const double grown = std::min(1.0, 3 * at);
     return Values{{"reward", job.noisy(3 * grown, 0.5)},
-                  {kLength, job.noisy(100 + 600 * grown, 20)}};
+                  {kAnswerLength, job.noisy(100 + 600 * grown, 20)}};
   });
   EXPECT_EQ(job.kinds(), "length");
   ASSERT_EQ(job.rule.firing().size(), 1U);
@@ -622,15 +622,17 @@ TEST(Reward, AnswersOfOtherLengthsAreQuiet) {
   const std::map<std::string, std::function<Values(Agent&, double)>> healthy{
       {"they double",
        [](Agent& job, double at) {
-         return Values{{"reward", job.noisy(3 * at)}, {kLength, job.noisy(100 + 100 * at, 20)}};
+         return Values{{"reward", job.noisy(3 * at)},
+                       {kAnswerLength, job.noisy(100 + 100 * at, 20)}};
        }},
       {"they become short",
        [](Agent& job, double at) {
-         return Values{{"reward", job.noisy(3 * at)}, {kLength, job.noisy(500 - 400 * at, 20)}};
+         return Values{{"reward", job.noisy(3 * at)},
+                       {kAnswerLength, job.noisy(500 - 400 * at, 20)}};
        }},
       {"the reward does not grow",
        [](Agent& job, double at) {
-         return Values{{"reward", job.noisy(1)}, {kLength, job.noisy(100 + 600 * at, 20)}};
+         return Values{{"reward", job.noisy(1)}, {kAnswerLength, job.noisy(100 + 600 * at, 20)}};
        }},
       {"episodes of a pole grow with their return",
        [](Agent& job, double at) {
