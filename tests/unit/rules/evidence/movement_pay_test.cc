@@ -99,7 +99,9 @@ TEST(PayCourse, DescentsThatPayAreHardlyEverToldAtAnyThinning) {
               << " of " << runs << " runs; " << naive << " by a product of one batch\n";
     const double expected = kPayAlpha * runs;
     for (const int number : alarms) EXPECT_LE(number, expected + 3 * std::sqrt(expected)) << kind;
-    if (kind == Descent::kConverged) EXPECT_EQ(naive, runs) << "noise alone looks like descent";
+    if (kind == Descent::kConverged) {
+      EXPECT_EQ(naive, runs) << "noise alone looks like descent";
+    }
   }
 }
 
