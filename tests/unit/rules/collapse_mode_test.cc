@@ -94,6 +94,7 @@ TEST(CollapseMode, TheCardSaysHowManyWordsAreMissing) {
   Generator job;
   job.go(40, [](double) { return 0.2; });
   EXPECT_EQ(job.kinds(), "");
+  EXPECT_EQ(job.status(), "NoData");
   EXPECT_NE(summed_up(job.rule).find(R"("needs_words":24)"), std::string::npos)
       << summed_up(job.rule);
 }
@@ -138,7 +139,8 @@ TEST(CollapseMode, HalfOfTheDirectionsIsHardlyEverToldAtAnyThinning) {
   }
 }
 
-// The first look whose error is below the distance to one half, by Student's t at what that look may spend.
+// The first look at which both bounds are below one half: of the mean, by Student's t at what that look may spend; and of a line
+// at the end of the plan, one and a half times the length of the window behind its middle.
 TEST(CollapseMode, FewerDirectionsAreToldAtTheLookThatTheoryNeeds) {
   constexpr double kSpread = 0.5;
   constexpr double kAlpha = 0.001;
@@ -148,7 +150,10 @@ TEST(CollapseMode, FewerDirectionsAreToldAtTheLookThatTheoryNeeds) {
     int theory = 64;
     for (int look = 1;; ++look, theory *= 2) {
       const double error = kSpread * widened / std::sqrt(theory / 2.0);
-      if (student_quantile(kAlpha * std::exp2(-look), 31) * error < std::log(0.5 / share)) break;
+      const double line = std::hypot(1, 1.5 * std::sqrt(12.0));
+      const double most = std::max(student_quantile(kAlpha * std::exp2(-look), 31),
+                                   student_quantile(SampleCourse::kArrival, 30) * line);
+      if (most * error < std::log(0.5 / share)) break;
     }
     std::vector<int> needed;
     for (int i = 0; i < 40; ++i) {
@@ -170,7 +175,8 @@ TEST(CollapseMode, FewerDirectionsAreToldAtTheLookThatTheoryNeeds) {
     }
     std::sort(needed.begin(), needed.end());
     std::cout << "share " << share << ": " << needed[20] << " words, theory " << theory << "\n";
-    EXPECT_LE(needed[20], 2 * theory) << share;
+    EXPECT_LE(needed[20], 1.5 * theory) << share;
+    EXPECT_GE(needed[20], theory / 4) << share;
   }
 }
 

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -608,7 +609,7 @@ constexpr const char* kAnswerLength = "completions/mean_length";
 TEST(Reward, AnswersThatGrowWithTheRewardAreTold) {
   Agent job;
   job.go(1100, [&](double at) {
-    const double grown = std::min(1.0, 3 * at);
+    const double grown = std::clamp(3 * (at - 0.1), 0.0, 1.0);
     return Values{{"reward", job.noisy(3 * grown, 0.5)},
                   {kAnswerLength, job.noisy(100 + 600 * grown, 20)}};
   });
