@@ -19,6 +19,17 @@ class Scaler:
     def step(self, optimizer):
         return optimizer.step()
 
+    def scale(self, loss):
+        return loss * self.get_scale()
+
+    def unscale_(self, optimizer):
+        for group in optimizer.param_groups:
+            for one in group["params"]:
+                one.grad /= self.get_scale()
+
+    def get_scale(self):
+        return float(self._scale)
+
 
 def through_half(net, scale, size):
     """What a backward pass in float16 leaves of gradients that are ``size`` times as large, after it was divided by the scale."""
