@@ -108,7 +108,7 @@ def test_check_says_what_each_question_needs(judged, tmp_path):
     assert "\n  budget     not asked: capture.ledger is off\n" in out and "\n  leak       not asked: the rule leak is not configured\n" in out
 
 
-QUESTIONS = ["chance_level", "leak", "loss_not_decreasing", "budget", "parity", "ranks", "precision", "collapse", "movement", "left_out_class", "reward"]
+QUESTIONS = ["chance_level", "leak", "course", "budget", "parity", "ranks", "precision", "collapse", "movement", "left_out_class", "reward"]
 
 
 @pytest.mark.parametrize("rule", QUESTIONS)

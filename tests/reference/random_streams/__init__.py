@@ -42,6 +42,8 @@ FAMILIES = {
     "left_out_class": ("left_out_class", ledger.left_out_class),
     "parity of jobs by batches": ("parity", ledger.parity_worlds),
     "movement": ("movement", ledger.movement),
+    "course": ("course", series.course),
+    "course of boosters": ("course", series.course_boosting),
 }
 
 

@@ -366,3 +366,80 @@ def family_baseline(chance):
                     for record in story.interleave(workers, chance)]
         start += 3600 * story.SECOND
     return [{"use": "family_baseline", "with": parameters}], records
+
+
+def course(chance):
+    """A loss that falls, stands, jumps, climbs, comes back, scatters; beside it rates, a plan, a loss call, evaluations, a metric."""
+    parameters = common.shared(chance, ("train", "eval"), steps=False)
+    for name, choices in (("alpha", (0.05, 0.01)), ("back", (0.3,)), ("jump", (0.1,)), ("turn", (0.02, 0.3)), ("skill", (0.1,)), ("gain", (0.02,))):
+        if chance.random() < 0.3:
+            parameters[name] = chance.choice(choices)
+    name, shift = chance.choice(("loss", "train_loss", "train/loss")), chance.choice((0, 0, -1.0, 10.0))
+    first, floor, pace, scatter = chance.choice((2.3, 2.3, 0.1)), chance.choice((0.3, 0.9, 1.0)), chance.choice((5, 30, 200)), chance.choice((0, 0.01, 0.05, 0.3))
+    length, at = chance.choice((60, 130, 200, 280)), chance.randint(20, 150)
+    event = chance.choice((None, None, "jump", "climb", "scatter", "back"))
+    size, lasting = chance.choice((0.2, 0.6, 3.0)), chance.choice((15, 60, 300))
+    trivial, planned, rates = chance.choice((None, 2.3, 1.0)), chance.choice((0, 0, 300, 5000)), chance.choice((None, None, 0.1))
+    evaluated, beside = chance.choice((None, "val_loss", "loss")), chance.choice((None, None, "val_accuracy"))
+    turning, several, rewarded = chance.choice((0, 0.002, 0.02)), chance.choice((0, 0, 0, 0.1, 1)), chance.random() < 0.03
+    mode_of = chance.choice((common.train_only, common.global_only, common.train_and_eval))
+
+    def level(step):
+        out = first * (floor + (1 - floor) * math.exp(-step / pace))
+        if event == "jump" and at <= step < at + lasting:
+            out += size * first
+        elif event == "climb" and step >= at:
+            out += size * first * (step - at) / 40
+        elif event == "back" and step >= at:
+            out += size * first * math.exp(-(step - at) / lasting)
+        return out + chance.gauss(0, scatter * first * (12 if event == "scatter" and step >= at else 1))
+
+    def held(step):
+        return 1.2 * (floor + (1 - floor) * math.exp(-step / pace)) + turning * step + chance.gauss(0, scatter / 10)
+
+    def fill(worker, mode, step):
+        values, done = [], worker.global_step
+        if mode == "eval":
+            if evaluated:
+                values.append((evaluated, held(done), "loss"))
+            if beside:
+                values.append((beside, 0.3 + 0.4 * min(done / 50, 1) - (done > 100) * chance.choice((0, 0.2)), "metric"))
+        else:
+            loss = odd(chance, level(done) + shift, 0.003)
+            values.append((name, loss, "loss"))
+            if chance.random() < several:
+                values.append(("adversary/loss", 0.7, "loss"))
+            if rates is not None and (done == 0 or chance.random() < 0.03):
+                values.append(("learning_rate", rates * chance.choice((1.0, 1.0, 0.5, 2.0)), "metric"))
+            if planned and done == 0:
+                values.append(("ledger/plan/updates", float(planned), "ledger"))
+            if rewarded and done == 40:
+                values.append(("reward", 1.0, "metric"))
+            if trivial is not None and math.isfinite(loss) and chance.random() < 0.9:
+                own = {"samples": 16, "loss": 16 * loss, "trivial": 16 * trivial * chance.uniform(0.95, 1.05), "pairs": 7, "wins": chance.choice((3, 4)), "crossed": 30}
+                values += [(f"ledger/l/{field}", float(number), "ledger") for field, number in own.items()]
+            if evaluated == "val_loss" and mode == "train" and done % 9 == 8 and mode_of is not common.train_and_eval:
+                values.append((evaluated, held(done), "loss"))
+                if beside:
+                    values.append((beside, 0.3 + 0.01 * done, "metric"))
+        worker.scalars(*values)
+
+    return [{"use": "course", "with": parameters}], common.play(chance, mode_of(chance, length), fill, worlds=(1, 1, 2), passes=True)
+
+
+def course_boosting(chance):
+    """Rounds of a booster: sets of one metric or two, that turn or gain."""
+    parameters = {"turn": chance.choice((0.1, 0.3, 0.02)), **common.shared(chance, ("global",), steps=False)}
+    sets = chance.choice((("train", "validation"), ("validation_0", "validation_1"), ("training", "valid_0")))
+    metrics = chance.choice((("logloss",), ("rmse", "auc"), ("logloss", "auc"), ("ndcg",), ("error", "logloss")))
+    turn, pace, climb, noise = chance.randint(2, 30), chance.choice((3, 12)), chance.choice((0, 0.01, 0.1)), chance.choice((0, 0.002))
+
+    def fill(worker, mode, step):
+        values = []
+        for which, data in enumerate(sets):
+            for metric in metrics:
+                fall = math.exp(-step / pace) + (climb * max(step - turn, 0) if which else 0) + chance.gauss(0, noise)
+                values.append((f"{data}-{metric}", 1 - 0.5 * fall if metric in ("auc", "ndcg") else fall, "metric"))
+        worker.scalars(*values)
+
+    return [{"use": "course", "with": parameters}], common.play(chance, common.global_only(chance, chance.randint(5, 50)), fill)
