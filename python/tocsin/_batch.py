@@ -60,30 +60,29 @@ class Batch(NamedTuple):
 class Wanted(NamedTuple):
     """What is to be told of a batch; where a step is compiled, all of it is computed."""
 
-    learns: bool = True  # it is of training
+    rows: int = ROWS  # of which moments are taken
     moments: bool = True
     table: bool = True
 
 
 class Moments(NamedTuple):
-    """Of one group. ``means`` and ``squares`` are about ``pivots``, each of a part."""
+    """Of one group. ``means`` are about ``pivots``, ``variances`` about the means, each of a part."""
 
     name: str
     rows: float
     pivots: Any
     means: Any
-    squares: Any
+    variances: Any
 
 
 def batch(ops: Any, kind: str, call: str, outputs: Any, targets: Any, inputs: Sequence[Any], wanted: Wanted) -> Optional[Batch]:
     """Of one loss call. ``kind``: of ``_ledger.KINDS``; ``call``: its name; ``inputs``: arrays with a row for each sample, none to leave them out.
     None: there is nothing to tell."""
-    most = ROWS if wanted.learns else EVALUATION_ROWS
     groups: List[Group] = []
     parts: List[Any] = []
 
     def add(name: str, value: Any) -> None:
-        some = _spread_out(ops, value, most) if wanted.moments else None
+        some = _spread_out(ops, value, wanted.rows) if wanted.moments else None
         if some is not None:
             groups.append(Group(name, int(some[0].shape[1])))
             parts.extend(_moments(ops, *some))
@@ -93,7 +92,7 @@ def batch(ops: Any, kind: str, call: str, outputs: Any, targets: Any, inputs: Se
     for place, one in enumerate(inputs):
         if ops.is_floating(one) and len(one.shape) > 1:
             add(f"input/{place}", one)
-    table = _table(ops, kind, outputs, targets, inputs) if wanted.learns and wanted.table else None
+    table = _table(ops, kind, outputs, targets, inputs) if wanted.table else None
     if table is not None:
         parts.append(table[1])
     prints = _prints(ops, list(inputs[:MOST_TENSORS]), targets) if inputs and len(targets.shape) > 0 else None
@@ -160,14 +159,17 @@ def _spread_out(ops: Any, value: Any, most: int) -> Optional[Tuple[Any, Any]]:
 
 
 def _moments(ops: Any, some: Any, valid: Any) -> List[Any]:
-    """[rows, pivot, mean, mean square] of each part. They are taken about a number of the batch's own: what is far from 0 would lose its digits."""
+    """[rows, pivot, mean, variance] of each part. The mean is taken about a number of the batch's own: what is far from 0 would lose its digits."""
     xp = ops.module
     values = ops.cast(some, ops.floats)
     pivot = values[0, :, 0]
     apart = xp.where(valid[:, None, None], values - pivot[None, :, None], xp.zeros_like(values))
     rows = xp.sum(ops.cast(valid, ops.floats))
     numbers = rows * values.shape[2]
-    return [rows, pivot, xp.sum(apart, axis=(0, 2)) / numbers, xp.sum(apart * apart, axis=(0, 2)) / numbers]
+    total = lambda value: xp.sum(xp.sum(value, axis=2), axis=0) / numbers  # noqa: E731 (a row at a time: some frameworks add one after the other)
+    means = total(apart)
+    off = xp.where(valid[:, None, None], apart - means[None, :, None], xp.zeros_like(values))
+    return [rows, pivot, means, total(off * off)]
 
 
 def widest(ops: Any, inputs: Sequence[Any]) -> Any:

@@ -2,7 +2,7 @@
 
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from ._batch import Batch, Wanted, moments_of
+from ._batch import EVALUATION_ROWS, ROWS, Batch, Wanted, moments_of
 from ._ledger import Form
 from ._ledger_by_class import FIELDS
 from ._ledger_constants import by_class
@@ -18,12 +18,13 @@ class BatchBook:
     def __init__(self, tell: Callable[[str, float], None]) -> None:
         self.worlds = Worlds(lambda field, value: tell(f"ledger/world/{field}", value))
         self.samples = Samples(lambda field, value: tell(f"ledger/data/{field}", value))
+        self.passes = 0  # over the training data, as far as the framework says it
         self._held: List[Held] = []
         self._given: List[Tuple[str, Batch]] = []
 
     def wanted(self, learns: bool, trained: int) -> Wanted:
         """``trained``: as of ``publish()``."""
-        return Wanted(learns, self.worlds.wants(trained, learns), learns and self.samples.wants_table())
+        return Wanted(ROWS if learns else EVALUATION_ROWS, self.worlds.wants(trained, learns), learns and self.samples.wants_table())
 
     def add(self, name: str, form: Form, vector: Any, batch: Optional[Batch]) -> None:
         """Of a loss call that was measured; ``batch``: with arrays in host memory."""
@@ -44,7 +45,7 @@ class BatchBook:
         if not held:
             return
         if learns:
-            self.samples.over()
+            self.samples.over(calls)
             self.worlds.trained(trained, held)
         else:
             self.worlds.evaluated(calls, held)
@@ -54,9 +55,9 @@ class BatchBook:
             else:
                 self.samples.evaluated(name, batch.prints, trained, calls)
 
-    def over(self) -> None:
-        """An evaluation has ended, and training goes on, or the run ends."""
-        self.samples.over()
+    def over(self, calls: int) -> None:
+        """The run ends, after so many batches of evaluations."""
+        self.samples.over(calls)
 
     def counts(self) -> Dict[str, Any]:
         """For ``hook.stats()``."""

@@ -38,6 +38,7 @@ class Form(NamedTuple):
     scale: float = 1.0
     answers: bool = False  # right, answers and labels are known
     same: bool = False     # inputs and targets are whole numbers of one shape
+    squashed: bool = False  # binary: the model ends in a sigmoid
 
     @property
     def by_class(self) -> int:
@@ -297,17 +298,19 @@ def _same(ops: Any, call: Call, ones: Any) -> List[Any]:
 
 
 def _ceiling(ops: Any, call: Call, outputs: Any, own: Any) -> Any:
-    """The least loss of a sample where probabilities stand for scores, and the loss is indeed what softmax makes of
-    them once more; 0 otherwise."""
+    """The least loss of a sample where probabilities stand for scores, and the loss is indeed what softmax (of switches sigmoid) makes of
+    them once more; 0 otherwise. Switches do not add up to 1 and scores may lie in 0 … 1 by chance: their model's end must be known."""
     xp, form = ops.module, call.form
     nothing = xp.zeros_like(xp.sum(own))
-    if form.kind != "cross_entropy" or not form.from_logits or form.smoothing:
+    if not form.from_logits or form.smoothing or not (form.kind == "cross_entropy" or (form.kind == "binary" and form.squashed)):
         return nothing
-    inside = xp.all((outputs >= 0) & (outputs <= 1)) & xp.all(xp.abs(xp.sum(outputs, axis=-1) - 1) < 1e-3)
+    inside = xp.all((outputs >= 0) & (outputs <= 1))
+    if form.kind == "cross_entropy":
+        inside = inside & xp.all(xp.abs(xp.sum(outputs, axis=-1) - 1) < 1e-3)
     twice = sample_losses(ops, form, call.outputs, call.targets)
     counts = ops.cast(call.weights, ops.floats) * xp.ones_like(own) != 0
     agree = xp.all(xp.where(counts, xp.abs(twice - own), 0 * own) <= 1e-3 * form.scale)
-    least = form.scale * (math.log(math.e + form.units - 1) - 1)
+    least = form.scale * (math.log(math.e + form.units - 1) - 1 if form.kind == "cross_entropy" else math.log1p(math.exp(-1)))
     return xp.where(inside & agree, least + nothing, nothing)
 
 

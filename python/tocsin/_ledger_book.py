@@ -108,7 +108,7 @@ class Book:
     def detach(self) -> None:
         """The hook closes."""
         with self._sink.guard("ledger"):
-            self.batches.over()
+            self.batches.over(self.evaluation.steps)
 
     def counts(self) -> Dict[str, Any]:
         """For ``hook.stats()``."""

@@ -6,7 +6,7 @@ and keeps; neither leaves it.
 """
 
 import secrets
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional
 
 import numpy
 
@@ -25,7 +25,8 @@ class Samples:
         self._columns: Optional[Columns] = None
         self._train = Kept()
         self._pass: Optional[Pass] = None
-        self._began: Tuple[int, int] = (-1, 0)  # batches of training before it, of evaluations before it
+        self._trained = -1  # steps of training before it
+        self._before = 0  # batches of evaluations before it
         self._passes = 0
 
     def wants_table(self) -> bool:
@@ -35,7 +36,6 @@ class Samples:
         """``numbers``, ``prints``: of ``_batch.batch``, in host memory. Those of no inputs say nothing."""
         if (form.table is None and prints is None) or self._call not in (None, call):
             return
-        self.over()
         if self._call is None:
             self._call = call
             if form.table is not None:
@@ -51,21 +51,22 @@ class Samples:
         """After ``trained`` batches of training, as the ``calls``-th of evaluations, measured or not."""
         if call != self._call or prints is None:
             return
-        if self._began[0] != trained:
-            self.over()
-            self._began = trained, calls - 1
+        if self._trained != trained:
+            self.over(calls - 1)
+            self._trained = trained
             enough = self._train.visits >= LEAST
             self._passes += enough
             if enough and self._passes & (self._passes - 1) == 0:
                 self._pass = Pass()
-        here = self._pass
-        if here is not None:
-            here.missed = max(0, calls - self._began[1] - here.calls - 1)
-            here.add(self._salted(prints))
+        if self._pass is not None:
+            self._pass.add(self._salted(prints))
 
-    def over(self) -> None:
-        """An evaluation has ended."""
+    def over(self, calls: int) -> None:
+        """An evaluation has ended, if there was one. ``calls``: batches of evaluations until now: most may not have been measured."""
         ended, self._pass = self._pass, None
+        if ended is not None:
+            ended.missed = max(0, calls - self._before - ended.calls)
+        self._before = calls
         fields = None if ended is None else ended.compared(self._train)
         if fields is not None:
             for field, value in {**fields, "look": float(self._passes.bit_length())}.items():

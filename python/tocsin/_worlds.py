@@ -103,9 +103,8 @@ class Worlds:
             center = self._centers[one.name] = means
         if center.shape != means.shape:
             return
-        off = one.pivots - center
-        away = off + one.means
-        squares = one.squares + off * (2 * one.means + off)
+        away = one.pivots - center + one.means
+        squares = one.variances + away * away
         several = len(means) > 1
         parts = [(f"/{place}" if several else "", (float(a), float(b))) for place, (a, b) in enumerate(zip(away, squares))]
         self._add(sums, one.name, one.rows, weight, parts)

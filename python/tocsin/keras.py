@@ -167,6 +167,9 @@ class TocsinCallback(Copyable, keras.callbacks.Callback):
         self._rate_due = True
         if self._ledger is not None:
             self._ledger.pause()
+            if self._watcher.active:
+                with self._watcher.hook.sink.guard("ledger"):
+                    self._ledger.begins_epoch()
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
         self._begin = batch

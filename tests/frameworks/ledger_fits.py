@@ -10,6 +10,8 @@ import keras  # noqa: E402
 import numpy  # noqa: E402
 
 from tests.support.hook_support import Telemetry, wire  # noqa: E402
+from tocsin._batch import Wanted, batch  # noqa: E402
+from tocsin._batch_book import BatchBook  # noqa: E402
 from tocsin._ledger import Form, Operations, moments, prepared  # noqa: E402
 from tocsin._ledger_constants import Constant, split  # noqa: E402
 from tocsin.keras import TocsinCallback  # noqa: E402
@@ -113,6 +115,71 @@ def again(out):
             "errors": stats["hook_errors_total"], "calls": {call: len(fields["samples"]) for call, fields in told(out).items()}}
 
 
+def held(out, **compiled):
+    """What a training with two inputs and an evaluation after each epoch tells of its batches, and the same of NumPy."""
+    rng = numpy.random.default_rng(4)
+    table, images = rng.standard_normal((500, 6)).astype("float32") + 40, rng.standard_normal((500, 9, 9, 2)).astype("float32")
+    codes, y = rng.integers(0, 5, (500, 2)).astype("int32"), rng.standard_normal((500, 1)).astype("float32")
+    inputs = [keras.Input((6,)), keras.Input((9, 9, 2)), keras.Input((2,), dtype="int32")]
+    keras.utils.set_random_seed(1)
+    hidden = keras.layers.Concatenate()([inputs[0], keras.layers.Flatten()(inputs[1]), keras.layers.Flatten()(keras.layers.Embedding(5, 2)(inputs[2]))])
+    model = keras.Model(inputs, keras.layers.Dense(1)(keras.layers.BatchNormalization()(hidden)))
+    model.compile(optimizer=keras.optimizers.SGD(0.0), loss="mse", **compiled)
+    x, other = [table[:320], images[:320], codes[:320]], [table[300:], images[300:], codes[300:]]
+    callback, told = TocsinCallback(out=out), {}
+    model.fit(x, y[:320], batch_size=40, epochs=2, verbose=0, shuffle=False, callbacks=[callback], validation_data=(other, y[300:]), validation_batch_size=40)
+    telemetry = Telemetry(out)
+    for name in sorted(set(telemetry.names.values())):
+        if name.startswith(("ledger/world/", "ledger/data/")):
+            told[name] = sorted(([mode, step, value] for mode, step, value in telemetry.scalars(name)), key=str)
+    return {"told": told, "expected": batches([*x, y[:320]], [*other, y[300:]]), "errors": callback._watcher.hook.stats()["hook_errors_total"]}
+
+
+def squashed(out):
+    """The ceilings of a sigmoid in front of a loss that makes another one of it, and of one in front of a loss that wants it."""
+    rng, found = numpy.random.default_rng(6), []
+    x = rng.standard_normal((64, 6)).astype("float32")
+    for number, (from_logits, activation) in enumerate(((True, "sigmoid"), (False, "sigmoid"), (True, None))):
+        folder = f"{out}{number}"
+        fit(folder, model_of(1, activation, loss=keras.losses.BinaryCrossentropy(from_logits=from_logits)), x, (x[:, :1] > 0) * 1.0)
+        found.append(sorted(set(told(folder)["binary_crossentropy"].get("ceiling", {}).values())))
+    return found
+
+
+def batches(train, evaluation):
+    found, at = {}, [0, 0]
+    book = BatchBook(lambda name, value: found.setdefault(name, []).append([at[0], at[1], value]))
+
+    def step(mode, number, arrays, begin):
+        at[:] = mode, number
+        *inputs, y = (one[begin:begin + 40].astype("float64") if one.dtype == "float32" and mode else one[begin:begin + 40] for one in arrays)
+        call = prepared(Operations(), Form("squared"), y * 0, y)
+        words = [one[begin:begin + 40] for one in arrays]  # fingerprints are of the elements as they are
+        moments_ = batch(Operations(), "squared", "mean_squared_error", y * 0, y, inputs, Wanted(32 if mode == wire.TRAIN else 256, table=mode == wire.TRAIN))
+        prints = batch(Operations(), "squared", "mean_squared_error", y * 0, words[-1], words[:-1], Wanted()).prints
+        book.add("mean_squared_error", call.form, moments(Operations(), call), moments_._replace(prints=prints))
+
+    trained = tested = 0
+    for epoch in range(2):
+        at[:] = wire.TRAIN, 8 * epoch
+        if epoch:
+            book.worlds.begins_pass(2)
+        else:
+            book.worlds.has_averages()
+            book.worlds.begins_pass(1)
+        for begin in range(0, 320, 40):
+            trained += 1
+            step(wire.TRAIN, trained - 1, train, begin)
+            book.publish(True, trained, tested)
+        for begin in range(0, 200, 40):
+            tested += 1
+            step(wire.EVAL, tested - 1, evaluation, begin)
+            book.publish(False, trained, tested)
+    at[:] = wire.TRAIN, trained
+    book.over(tested)
+    return {name: sorted(rows, key=str) for name, rows in found.items()}
+
+
 def main(folder):
     answers = {}
     for name, activation, units, loss, form, x, y, weights in cases():
@@ -121,8 +188,8 @@ def main(folder):
         stats = fit(out, model, x, y, **({} if weights is None or name == "ignored" else {"sample_weight": weights}))
         answers[name] = {"told": told(out), "expected": expected(form, model.predict(x, verbose=0), y, weights),
                          "errors": stats["hook_errors_total"], "left_out": stats["ledger"].get("left_out", {})}
-    print(json.dumps({"cases": answers, "same": [same(os.path.join(folder, f"same{number}"), **options) for number, options in enumerate(ways())],
-                      "again": again(os.path.join(folder, "again"))}))
+    print(json.dumps({"backend": keras.backend.backend(), "cases": answers, "same": [same(os.path.join(folder, f"same{number}"), **options) for number, options in enumerate(ways())],
+                      "again": again(os.path.join(folder, "again")), "held": held(os.path.join(folder, "held")), "squashed": squashed(os.path.join(folder, "squashed"))}))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import os
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import functools  # noqa: E402
+import json  # noqa: E402
 
 import jax  # noqa: E402
 import numpy  # noqa: E402
@@ -11,8 +12,11 @@ import optax  # noqa: E402
 import pytest  # noqa: E402
 from jax import numpy as jnp  # noqa: E402
 
+import tocsin._jax_ledger  # noqa: E402
 import tocsin.jax  # noqa: E402
 from tests.support.hook_support import Telemetry, wire  # noqa: E402
+from tests.support.program import run_cli  # noqa: E402
+from tocsin._batch import Wanted, batch, moments_of, table_of  # noqa: E402
 from tocsin._ledger import HEAD, Form, Operations, moments, prepared  # noqa: E402
 
 
@@ -129,3 +133,77 @@ def test_what_does_not_fit_is_counted_and_the_step_goes_on(out):
     training.close()
     assert stats["ledger"]["left_out"] == {"shape": 1, "loss": 1} and stats["hook_errors_total"] == {}
     assert "expected a function, or one of" in raised.about.problem
+
+
+# ---- inputs
+
+INPUTS = {"table": RNG.standard_normal((33, 5)).astype("float32") + 300, "image": RNG.standard_normal((33, 12, 12, 3)).astype("float32"),
+          "words": RNG.integers(0, 9, (33, 300)), "bytes": RNG.integers(0, 9, (33, 400)).astype("uint8"), "half": RNG.standard_normal((33, 4)).astype("float16")}
+
+
+@pytest.mark.parametrize("name", INPUTS)
+@pytest.mark.parametrize("when", [True, "traced"])
+def test_what_a_batch_holds_is_that_of_numpy(name, when):
+    x, t = INPUTS[name], T[:, :1].astype("float32")
+    flag = (True,) if when == "traced" else ()
+    got = jax.jit(lambda z, t, x, *flag: tocsin.jax.ledger(z, t, "squared", inputs=[x], **({"when": flag[0]} if flag else {})))(t, t, x, *flag)
+    ((_, _, _, held),) = tocsin._jax_ledger.vectors(got, lambda reason: pytest.fail(reason))
+    wanted = batch(Operations(), "squared", "squared", t, t, [x], Wanted(256))
+    assert (held.prints[:, 0] == wanted.prints[:, 0]).all() and (held.prints[:, 1] == wanted.prints[:, 1]).all()
+    mine, others = moments_of(held.form, held.numbers), moments_of(wanted.form, wanted.numbers)
+    assert [one.name for one in mine] == [one.name for one in others] == (["target/squared", "input/0"] if x.dtype.kind == "f" else ["target/squared"])
+    for one, other in zip(mine, others):
+        assert one.rows == other.rows == 33
+        for field in ("pivots", "means", "variances"):
+            assert getattr(one, field) == pytest.approx(getattr(other, field), rel=1e-6, abs=1e-6)
+    if x.dtype.kind == "f" and x[0].size <= 512:
+        assert all((a == b).all() for a, b in zip(table_of(held.form, held.numbers), table_of(wanted.form, wanted.numbers)))
+
+
+def looped(out, change=lambda x: x, leak=False, repeats=0, steps=160, noise=0.0):
+    """A loop of drawn rows that is evaluated at every 40th step, as docs/frameworks/jax.md has it."""
+    rng = numpy.random.default_rng(3)
+    x = rng.standard_normal((1900, 6)).astype("float32")
+    y = (x @ rng.standard_normal((6, 4)) + rng.standard_normal((1900, 4))).argmax(1)
+    if leak:
+        x[:, 5] = y
+    x, y, held, wanted = x[:1500], y[:1500], x[1500:], y[1500:]
+    x, y, held = numpy.r_[x, held[:repeats]], numpy.r_[y, wanted[:repeats]], change(held)
+
+    def loss_fn(params, x, y, when):
+        logits = x @ params
+        told = tocsin.jax.ledger(logits, y, "cross_entropy", inputs=x, when=when)
+        return optax.softmax_cross_entropy_with_integer_labels(logits, y).mean(), told
+
+    def step(params, x, y, when):
+        (loss, told), gradients = jax.value_and_grad(loss_fn, has_aux=True)(params, x, y, when)
+        return params - 0.1 * gradients, loss, told
+
+    step, evaluate = jax.jit(step), jax.jit(loss_fn)
+    params, training = jnp.zeros((6, 4)), tocsin.jax.watch(out=out)
+    for at in range(steps):
+        some = rng.integers(0, len(x), 48)
+        params, loss, told_ = step(params, x[some] + noise * rng.standard_normal((48, 6)).astype("float32"), y[some], training.wants_ledger())
+        training.step(loss=loss, ledger=told_)
+        if at % 40 == 39:
+            loss, told_ = evaluate(params, held, wanted, True)
+            training.evaluated(loss=loss, ledger=told_)
+    stats = training._watcher.hook.stats()
+    training.close()
+    assert stats["hook_errors_total"] == {} and stats["ledger"]["inputs"]["samples"] >= 48 * 64
+
+
+def issues(out, tmp_path):
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("rules: [{use: parity}, {use: leak}]\n", encoding="utf-8")
+    code, said, error = run_cli("evaluate", "--from", out, "--rules", rules, "--output", "json")
+    assert code in (0, 1), error
+    return {f"{one['rule']} {one['kind']}" for one in json.loads(said)["issues"]}
+
+
+@pytest.mark.parametrize("fault, wanted", [({}, set()), ({"noise": 0.5}, set()), ({"change": lambda x: 8 * x + 8}, {"parity inputs"}),
+                                           ({"leak": True}, {"leak target_in_input"}), ({"repeats": 300}, {"leak overlap"})],
+                         ids=["healthy", "noise on the inputs", "not scaled", "leak", "overlap"])
+def test_loops_that_say_their_inputs_are_judged_by_them(out, tmp_path, fault, wanted):
+    looped(out, **fault)
+    assert issues(out, tmp_path) == wanted

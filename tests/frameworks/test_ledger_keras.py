@@ -12,7 +12,8 @@ import numpy  # noqa: E402
 import pytest  # noqa: E402
 
 from tests.frameworks.ledger_fits import BATCH, expected, told  # noqa: E402
-from tests.support.hook_support import ROOT, wire  # noqa: E402
+from tests.support.hook_support import ROOT, Telemetry, wire  # noqa: E402
+from tests.support.program import run_cli  # noqa: E402
 from tocsin._ledger import Form  # noqa: E402
 from tocsin.keras import TocsinCallback  # noqa: E402
 
@@ -56,6 +57,24 @@ def test_a_training_is_bit_for_bit_what_it_is_without_us_in_each_backend(fits):
 
 def test_a_model_trains_again_and_is_compiled_anew(fits):
     assert fits["again"] == {"left": [], "errors": {}, "calls": {"sparse_categorical_crossentropy": 8, "mean_squared_error": 4}}
+
+
+def test_what_batches_hold_is_that_of_numpy(fits):
+    """Moments of 32 bits to two millionths; what is counted, by fingerprints too, to the last one."""
+    told, wanted = fits["held"]["told"], fits["held"]["expected"]
+    assert fits["held"]["errors"] == {} and set(told) == set(wanted)
+    assert {"ledger/world/input/0/mean", "ledger/world/input/1/1/square", "ledger/world/target/mean_squared_error/mean", "ledger/world/passes",
+            "ledger/world/averages", "ledger/data/evaluation/seen", "ledger/data/train/column_fit/0"} <= set(told) and "ledger/world/input/2/mean" not in told
+    for name, rows in wanted.items():
+        assert [row[:2] for row in told[name]] == [row[:2] for row in rows], name
+        assert [row[2] for row in told[name]] == pytest.approx([row[2] for row in rows], rel=2e-6, abs=2e-6 if "world" in name else 1e-4), name
+    assert [row[2] for row in told["ledger/data/evaluation/seen"]] == [20, 20], "rows 300 … 319 of 200"
+
+
+def test_a_sigmoid_that_is_made_once_more_has_a_ceiling(fits):
+    """TensorFlow's backend takes what the sigmoid was made of."""
+    twice, once, none = fits["squashed"]
+    assert once == none == [] and twice == ([] if fits["backend"] == "tensorflow" else [pytest.approx(numpy.log1p(numpy.exp(-1)))])
 
 
 # ---- TensorFlow, in this process
@@ -274,3 +293,105 @@ def test_where_the_loss_is_read_seldom_the_ledger_is_read_with_it(out):
     steps = list(told(out)["sparse_categorical_crossentropy"]["samples"])
     assert steps[:2] == [24, 49] and all(step % 25 == 24 for step in steps), "of the first 64 steps those that are read"
     assert callback._watcher.hook.stats()["hook_errors_total"] == {}
+
+
+# ---- inputs, in healthy and faulty trainings
+
+RULES = "rules: [{use: parity}, {use: leak}, {use: probabilities_into_loss}]\n"
+
+
+def issues(out, tmp_path):
+    """{rule and kind}"""
+    rules = tmp_path / "rules.yaml"
+    rules.write_text(RULES, encoding="utf-8")
+    code, said, error = run_cli("evaluate", "--from", out, "--rules", rules, "--output", "json")
+    assert code in (0, 1), error
+    return {f"{one['rule']} {one['kind']}".strip() for one in json.loads(said)["issues"]}
+
+
+def visits(leak=False):
+    """Rows of which a class of four, and one of two, is to be told."""
+    rng = numpy.random.default_rng(5)
+    x = rng.standard_normal((2000, 6)).astype("float32")
+    y = (x @ rng.standard_normal((6, 4)) + rng.standard_normal((2000, 4))).argmax(1)
+    if leak:
+        x[:, 5] = y
+    return x[:1600], y[:1600], x[1600:], y[1600:]
+
+
+def plain(model, x, y, held, wanted, callback, **options):
+    model.fit(x, y, batch_size=32, epochs=2, verbose=0, validation_data=(held, wanted), validation_batch_size=32, callbacks=[callback], **options)
+
+
+def noisy(model, x, y, held, wanted, callback):
+    import tensorflow
+
+    data = tensorflow.data.Dataset.from_tensor_slices((x, y)).shuffle(2000).batch(32)
+    model.fit(data.map(lambda x, y: (x + tensorflow.random.normal(tensorflow.shape(x)), y)), epochs=2, verbose=0,
+              validation_data=tensorflow.data.Dataset.from_tensor_slices((held, wanted)).batch(400), callbacks=[callback])
+
+
+def weighed(model, x, y, held, wanted, callback):
+    plain(model, x, y, held, wanted, callback, class_weight={0: 0.02, 1: 0.1, 2: 0.05, 3: 0.02})
+
+
+def switches(from_logits, activation):
+    model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(16, activation="relu"), keras.layers.Dense(1, activation=activation)])
+    model.compile(keras.optimizers.Adam(0.01), keras.losses.BinaryCrossentropy(from_logits=from_logits))
+    return model
+
+
+def of_two(model_of):
+    def fits(_, x, y, held, wanted, callback):
+        plain(model_of(), x, y > 1, held, wanted > 1, callback)
+    return fits
+
+
+def normed():
+    model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(16), keras.layers.BatchNormalization(), keras.layers.Dropout(0.4),
+                              keras.layers.Dense(4, activation="softmax")])
+    model.compile("adam", "sparse_categorical_crossentropy")
+    return model
+
+
+HEALTHY = {"plain": plain, "noise on the inputs": noisy, "small class weights": weighed, "a sigmoid": of_two(lambda: switches(False, "sigmoid")),
+           "logits": of_two(lambda: switches(True, None)), "logits that TensorFlow finds behind a sigmoid": of_two(lambda: switches(True, "sigmoid")), "batch norm": lambda model, *given: plain(normed(), *given),
+           "the training's own rows": lambda model, x, y, held, wanted, callback: plain(model, x, y, x, y, callback)}
+FAULTS = {
+    "not scaled": (lambda model, x, y, held, wanted, callback: plain(model, x, y, 8 * held + 8, wanted, callback), "parity inputs"),
+    "labels shifted": (lambda model, x, y, held, wanted, callback: plain(model, x, y, held, (wanted + 1) % 4, callback), "parity loss"),
+    "rows of the training": (lambda model, x, y, held, wanted, callback: plain(model, numpy.r_[x, held[::2]], numpy.r_[y, wanted[::2]], held, wanted,
+                                                                                callback), "leak overlap")}
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_healthy_trainings_are_silent(out, tmp_path, name):
+    callback = TocsinCallback(out=out)
+    HEALTHY[name](classifier(), *visits(), callback)
+    assert callback._watcher.hook.stats()["hook_errors_total"] == {} and issues(out, tmp_path) == set()
+    assert Telemetry(out).scalars("ledger/world/input/0/mean") and Telemetry(out).scalars("ledger/data/evaluation/compared")
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_faults_are_told(out, tmp_path, name):
+    FAULTS[name][0](classifier(), *visits(), TocsinCallback(out=out))
+    assert FAULTS[name][1] in issues(out, tmp_path)
+
+
+def test_a_column_that_is_the_class_is_told(out, tmp_path):
+    plain(classifier(), *visits(leak=True), TocsinCallback(out=out))
+    assert "leak target_in_input" in issues(out, tmp_path)
+
+
+def test_inputs_of_other_layouts_are_left_out_and_nothing_is_counted_as_an_error(out):
+    import tensorflow
+
+    model = keras.Sequential([keras.layers.GlobalAveragePooling1D(), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    data = tensorflow.data.Dataset.from_generator(lambda: ((numpy.ones((8, size, 3), "float32"), numpy.ones((8, 1), "float32")) for size in (2, 5, 3)),
+                                                  output_signature=(tensorflow.TensorSpec((None, None, 3)), tensorflow.TensorSpec((None, 1))))
+    callback = TocsinCallback(out=out)
+    model.fit(data, verbose=0, callbacks=[callback])
+    assert callback._watcher.hook.stats()["hook_errors_total"] == {}
+    assert told(out)["mean_squared_error"]["samples"] == {0: 8, 1: 8, 2: 8}
+    assert Telemetry(out).scalars("ledger/world/target/mean_squared_error/mean") and not Telemetry(out).scalars("ledger/world/input/0/mean")

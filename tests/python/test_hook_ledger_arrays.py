@@ -160,7 +160,7 @@ def test_a_table_is_read_whatever_the_batch_and_a_reconstruction_is_none():
     assert (values == x).all() and (targets == t).all() and [one.name for one in moments_of(found.form, found.numbers)] == ["target/a", "input/1"]
     assert batch(ops, "squared", "a", x, x, [x], Wanted()).form.table is None
     assert batch(ops, "squared", "a", t, t, [rng.standard_normal((9, 600))], Wanted()).form.table is None
-    assert batch(ops, "squared", "a", t, t, [x], Wanted(learns=False)).form.table is None, "an evaluation"
+    assert batch(ops, "squared", "a", t, t, [x], Wanted(table=False)).form.table is None, "an evaluation"
     shares = batch(ops, "cross_entropy", "a", numpy.zeros((9, 3)), numpy.eye(3)[[0, 1, 2] * 3], [x], Wanted())
     assert table_of(shares.form, shares.numbers)[1].ravel().tolist() == [0, 1, 2] * 3
 

@@ -10,29 +10,15 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import keras
 
-from .._ledger import Form, Operations, moments, prepared
+from .._batch import EVALUATION_ROWS, ROWS, Batch, BatchForm, Wanted, batch
+from .._ledger import Form, moments, prepared
 from .keras_losses import calls_of, form_of
+from .keras_operations import KerasOperations, dense
 
 KEY = "tocsin_ledger"  # among the logs, inside
 _PLACE = "_tocsin_ledger"  # of the attachment, in the model's __dict__
-
-
-class KerasOperations(Operations):
-    """keras.ops of the present backend."""
-
-    floats = "float32"
-
-    def __init__(self) -> None:  # pylint: disable=super-init-not-called
-        self.module = keras.ops
-
-    def cast(self, value: Any, dtype: str) -> Any:
-        return keras.ops.cast(value, dtype)
-
-    def segment_sum(self, values: Any, ids: Any, count: int) -> Any:
-        return keras.ops.segment_sum(values, ids, num_segments=count)
-
-    def is_whole(self, value: Any) -> bool:
-        return keras.backend.standardize_dtype(value.dtype).startswith(("int", "uint"))
+_NUMBERS, _PRINTS = "numbers of ", "prints of "  # and a call: what its batch holds, among what the step gives back
+_MOST_INPUTS = 4  # of a batch
 
 
 class _Packed(NamedTuple):
@@ -47,6 +33,8 @@ class Attachment:
 
     def __init__(self, model: Any) -> None:
         self.forms: Dict[str, Form] = {}  # by call, once a step was traced
+        self._batches: Dict[Tuple[bool, str], BatchForm] = {}  # by kind of step and call
+        self.weighted = False  # training weighs its samples
         self._model = model
         self._count: Callable[[str], None] = lambda reason: None
         self._fail: Callable[[BaseException], None] = lambda error: None
@@ -95,7 +83,7 @@ class Attachment:
 
             with tensorflow.init_scope():
                 self._flag = tensorflow.Variable(False, trainable=False)
-        wrapped = {name: self._step(getattr(model, name)) for name in ("train_step", "test_step")}
+        wrapped = {name: self._step(getattr(model, name), name == "train_step") for name in ("train_step", "test_step")}
         noting = "compute_metrics" if self._backend == "jax" else "compute_loss"  # JAX differentiates around the loss
         wrapped[noting] = self._notes(getattr(model, noting))
         if self._backend == "jax":
@@ -143,12 +131,19 @@ class Attachment:
         self._asked = asked
         self._given = None
 
-    def take(self) -> List[Tuple[str, Form, Any]]:
-        """After it: (name of the call, form, moments in host memory). Waits for the device."""
+    def take(self, learns: bool) -> List[Tuple[str, Form, Any, Optional[Batch]]]:
+        """After it: (name of the call, form, moments, what its batch holds), in host memory. Waits for the device."""
         given, self._given = self._given, None
         if not self._asked or not given:
             return []
-        return [(name, self.forms[name], _on_host(vector)) for name, vector in given.items() if name in self.forms]
+        return [(name, self.forms[name], _on_host(vector), self._batch(given, name, learns)) for name, vector in given.items() if name in self.forms]
+
+    def _batch(self, given: Dict[str, Any], name: str, learns: bool) -> Optional[Batch]:
+        form = self._batches.get((learns, name))
+        numbers, prints = (given.get(kind + name) for kind in (_NUMBERS, _PRINTS))
+        if form is None or (numbers is None and prints is None):
+            return None
+        return Batch(form, None if numbers is None else _on_host(numbers), None if prints is None else _on_host(prints))
 
     # ---- the model's methods
 
@@ -192,17 +187,17 @@ class Attachment:
             return {name: value for name, value in logs.items() if name != KEY}
         return logs
 
-    def _step(self, step: Callable[..., Any]) -> Callable[..., Any]:
+    def _step(self, step: Callable[..., Any], learns: bool) -> Callable[..., Any]:
         def plain(data: Any) -> Any:
             if not self._running or (self._backend == "torch" and not self._asked):
                 return step(data)
-            return self._beside(self._collected(step, data), self._flag)
+            return self._beside(self._collected(step, data), self._flag, learns)
 
         def with_state(state: Any, data: Any) -> Any:
             if not isinstance(state, _Packed):
                 return step(state, data)
             logs, after = self._collected(step, state.state, data)
-            return self._beside(logs, state.asked), _Packed(after, state.asked)
+            return self._beside(logs, state.asked, learns), _Packed(after, state.asked)
 
         return with_state if self._backend == "jax" else plain
 
@@ -241,43 +236,48 @@ class Attachment:
 
     # ---- moments
 
-    def _beside(self, logs: Any, flag: Any) -> Any:
+    def _beside(self, logs: Any, flag: Any, learns: bool) -> Any:
         """The logs, with the moments of what was noted."""
         noted, self._noted = self._noted, None
         if not isinstance(logs, dict) or noted is None or noted.get("y_pred") is None:
             return logs
         try:
-            told = self._moments(noted, flag)
+            told = self._moments(noted, flag, learns)
         except Exception as error:  # noqa: BLE001 (the training goes on without)
             self._fail(error)
             return logs
         return {**logs, KEY: told} if told else logs
 
-    def _moments(self, noted: Dict[str, Any], flag: Any) -> Dict[str, Any]:
+    def _moments(self, noted: Dict[str, Any], flag: Any, learns: bool) -> Dict[str, Any]:
         if noted["masked"]:
             self._skip("mask")
             return {}
+        self.weighted = self.weighted or (learns and noted.get("sample_weight") is not None)
         found = []
         for name, loss, y, y_pred, weights in calls_of(self._model, noted, self._skip):
-            form = form_of(loss)
+            form = form_of(loss, self._model)
             if form is None:
                 self._skip("loss")
             else:
                 found.append((name, loss, form, y, y_pred, weights))
         if not found:
             return {}
-        inputs = noted.get("x")
-        inputs = None if keras.tree.is_nested(inputs) else inputs
+        whole = noted.get("x")
+        whole = None if keras.tree.is_nested(whole) else whole
+        given = [one for one in map(dense, keras.tree.flatten(noted.get("x"))) if one is not None][:_MOST_INPUTS]
 
         def measure() -> Dict[str, Any]:
             ops, out = KerasOperations(), {}
+            inputs = given
             for name, loss, form, y, y_pred, weights in found:
-                call = prepared(ops, form, y_pred, y, weights, inputs, _per_sample(loss))
+                call = prepared(ops, form, y_pred, y, weights, whole, _per_sample(loss))
                 if call is None:
                     self._skip("shape")
                     continue
                 self.forms[name] = call.form
                 out[name] = keras.ops.reshape(moments(ops, call), (call.form.length,))
+                out.update(self._held(ops, name, form, y_pred, y, inputs, learns))
+                inputs = []  # of the first loss
             return out
 
         if self._backend == "torch":
@@ -292,8 +292,27 @@ class Attachment:
             return jax.lax.cond(flag, measure, lambda: {name: jax.numpy.zeros(one.shape, one.dtype) for name, one in shapes.items()})
         import tensorflow
 
-        return tensorflow.cond(flag, measure, lambda: {name: tensorflow.zeros((self.forms[name].length,), "float32") for name, *_ in found
-                                                       if name in self.forms})
+        shapes: Dict[str, Any] = {}
+
+        def measured() -> Dict[str, Any]:
+            out = measure()
+            shapes.update({name: (one.shape, one.dtype) for name, one in out.items()})
+            return out
+
+        def nothing() -> Dict[str, Any]:  # of the same shape, where the number of samples is known, as XLA wants it
+            return {name: tensorflow.zeros([tensorflow.shape(given[0])[0] if size is None else size for size in shape], kind)
+                    for name, (shape, kind) in shapes.items()}
+
+        return tensorflow.cond(flag, measured, nothing)
+
+    def _held(self, ops: KerasOperations, name: str, form: Form, outputs: Any, targets: Any, inputs: List[Any], learns: bool) -> Dict[str, Any]:
+        """What the batch of a call holds."""
+        targets = keras.ops.convert_to_tensor(targets)
+        held = batch(ops, form.kind, name, outputs, targets, inputs, Wanted(ROWS if learns else EVALUATION_ROWS, table=learns))
+        if held is None:
+            return {}
+        self._batches[learns, name] = held.form
+        return {kind + name: one for kind, one in ((_NUMBERS, held.numbers), (_PRINTS, held.prints)) if one is not None}
 
 
 def _per_sample(loss: Any) -> Callable[[Any, Any], Any]:

@@ -3,6 +3,8 @@
 from time import perf_counter
 from typing import Any, Optional
 
+import keras
+
 from .._ledger_book import Book, Pace
 from .keras_ledger import Attachment
 
@@ -23,8 +25,11 @@ class FitLedger:
             if sink.ledger is not None:
                 sink.ledger.detach()  # that of PyTorch's functions would count what Keras calls, too
             sink.ledger = Book(sink)
+            sink.attach(sink.ledger)
         self.book: Book = sink.ledger
         self._attachment.attach(self.book.skip, self._failed)
+        if any(isinstance(layer, keras.layers.BatchNormalization) for layer in model._flatten_layers()):
+            self.book.batches.worlds.has_averages()
 
     def _failed(self, error: BaseException) -> None:
         if not self._broken:  # each time that it is traced, and with PyTorch at each step
@@ -51,14 +56,28 @@ class FitLedger:
         if self._attachment is None or not self._measured:
             return
         now = perf_counter()
-        for name, form, vector in self._attachment.take():
-            self.book.add(name, form, vector, learns=training)
+        for name, form, vector, held in self._attachment.take(training):
+            self.book.add(name, form, vector, training, held)
         self._add_cost(now)
+
+    def begins_epoch(self) -> None:
+        """Training reads its data once more."""
+        if self._attachment is not None:
+            self.book.batches.passes += 1
+            if self.book.batches.passes > 1:
+                self._tell_passes()
+
+    def _tell_passes(self) -> None:
+        """Not where samples are weighed: a loss of training is then none that an evaluation can be compared with."""
+        if self._attachment is not None and not self._attachment.weighted:
+            self.book.batches.worlds.begins_pass(self.book.batches.passes)
 
     def publish(self) -> None:
         """As scalars of the present step."""
         if self._measured:
             now = perf_counter()
+            if self._training:
+                self._tell_passes()
             self.book.publish()
             self._add_cost(now)
 

@@ -22,15 +22,27 @@ def name_of(loss: Any) -> str:
     return name if name in _KINDS or name in _OTHERS else ""
 
 
-def form_of(loss: Any) -> Optional[Form]:
-    """What is known of a loss of Keras's; None for all others, and along another axis than the last."""
+def form_of(loss: Any, model: Any = None) -> Optional[Form]:
+    """What is known of a loss of Keras's; None for all others, and along another axis than the last. ``model``: whose loss it is."""
     name, options = name_of(loss), dict(getattr(loss, "_fn_kwargs", {}))
     if not name or options.pop("axis", -1) != -1:
         return None
     if name in _OTHERS:
         return Form("other")
     return Form(_KINDS[name], from_logits=bool(options.get("from_logits", False)), delta=float(options.get("delta", 1.0)),
-                smoothing=float(options.get("label_smoothing", 0.0)))
+                smoothing=float(options.get("label_smoothing", 0.0)), squashed=_KINDS[name] == "binary" and _ends_in_sigmoid(model))
+
+
+def _ends_in_sigmoid(model: Any) -> bool:
+    """Whether the only output of a model is what a sigmoid has given, by its layers."""
+    layers = getattr(model, "layers", None)
+    outputs = getattr(model, "outputs", None)
+    if not layers or not outputs or len(outputs) != 1:
+        return False
+    history = getattr(outputs[0], "_keras_history", None)
+    last = getattr(history, "operation", None)
+    last = layers[-1] if last is None else last
+    return getattr(last, "activation", None) is keras.activations.sigmoid
 
 
 def calls_of(model: Any, noted: Dict[str, Any], skip: Callable[[str], None]) -> List[Tuple[str, Any, Any, Any, Any]]:
