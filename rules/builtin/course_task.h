@@ -20,7 +20,8 @@ struct CourseTask {
   static constexpr double kSmooth = 64;  // steps over which the trivial loss is averaged
   static constexpr double kSame = 0.1;   // of a loss: the logged one is that of the loss call
   static constexpr std::string_view kSelected =
-      "^ledger/([^/]+/(samples|loss|trivial|pairs|wins|crossed|one_target|calls)|plan/updates)$";
+      "^ledger/([^/]+/(samples|loss|trivial|pairs|wins|straight|crossed|one_target|calls)|plan/"
+      "updates)$";
 
   PairingRun run;
   double rate = 0;

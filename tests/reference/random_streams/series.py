@@ -416,7 +416,7 @@ def course(chance):
             if rewarded and done == 40:
                 values.append(("reward", 1.0, "metric"))
             if trivial is not None and math.isfinite(loss) and chance.random() < 0.9:
-                own = {"samples": 16, "loss": 16 * loss, "trivial": 16 * trivial * chance.uniform(0.95, 1.05), "pairs": 7, "wins": chance.choice((3, 4)), "crossed": 30}
+                own = {"samples": 16, "loss": 16 * loss, "trivial": 16 * trivial * chance.uniform(0.95, 1.05), "pairs": 7, "wins": chance.choice((3, 4)), "straight": 30, "crossed": chance.choice((30, 30.5))}
                 values += [(f"ledger/l/{field}", float(number), "ledger") for field, number in own.items()]
             if evaluated == "val_loss" and mode == "train" and done % 9 == 8 and mode_of is not common.train_and_eval:
                 values.append((evaluated, held(done), "loss"))

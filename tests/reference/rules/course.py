@@ -13,7 +13,7 @@ TOCSIN = {}
 NEW = True
 CHUNK, KNOWN, ARRIVAL, MOST_CALLS = 8, 8, 0.01, 8
 BETS, MOST = (0.125, 0.25, 0.5), 8
-LEDGER = re.compile(r"^ledger/([^/]+/(samples|loss|trivial|pairs|wins|crossed|one_target|calls)|plan/updates)$")
+LEDGER = re.compile(r"^ledger/([^/]+/(samples|loss|trivial|pairs|wins|straight|crossed|one_target|calls)|plan/updates)$")
 REWARDS = re.compile(r"(?i)(^|[^a-z])(rewards?|rew|returns?|policy|actor)($|[^a-z])")
 
 

@@ -54,6 +54,7 @@ struct CourseJob {
         values.push_back({"ledger/ce/pairs", 8, Role::ledger});
         values.push_back(
             {"ledger/ce/wins", noise.wins(plain < 0.9 * constant ? 0.9 : 0.5, 8), Role::ledger});
+        values.push_back({"ledger/ce/straight", 30, Role::ledger});
         values.push_back({"ledger/ce/crossed", 30, Role::ledger});
       }
       bench.step(Mode::train, i, values);
