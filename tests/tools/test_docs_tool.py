@@ -2,6 +2,7 @@
 
 import importlib.machinery
 import importlib.util
+import json
 import pathlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -47,3 +48,15 @@ def test_a_new_part_gets_a_row_from_its_page_and_written_rows_stay():
         "| Action | Does | Repeats |\n|---|---|---|\n| [email](email.md) | own words | z |\n"
         "| [webhook](webhook.md) | Posts each notification as JSON to a URL, signed so that the receiver can tell that it is "
         "genuine |  |\n\nEnd\n")
+
+
+def test_the_table_of_a_rule_has_all_its_parameters(monkeypatch):
+    described = {"parameters": [
+        {"name": "workers", "type": "texts", "range": "", "help": "names", "tocsin": [], "original": []},
+        {"name": "low", "type": "number", "range": ">= 0", "help": "the least", "tocsin": 5e-4, "original": 0},
+        {"name": "own", "type": "string", "range": "", "help": "", "tocsin": ""}]}
+    monkeypatch.setattr(docs, "tocsin", lambda *arguments: json.dumps(described))
+    assert docs.rule_table("any", {"workers"}).splitlines()[2:] == [
+        "| `low` | `0.0005` | `0` | number, >= 0: the least |",
+        '| `own` | `""` | – | string |',
+        "| [`workers`](README.md#parameters-that-rules-share) | `[]` | `[]` | texts: names |"]
