@@ -37,7 +37,7 @@ namespace {
 
 constexpr std::string_view kCourseKinds[] = {"rise", "lost", "spike", "spread", "stuck", "turned"};
 
-struct Course {
+struct NormalCourse {
   static constexpr std::span<const std::string_view> kKinds = kCourseKinds;
   static constexpr std::string_view kExtensions[] = {"train_set"};
   enum Kind : unsigned { kStuck = LossLevels::kKinds, kTurned };
@@ -349,7 +349,7 @@ RuleDescriptor course() {
           .severity = core::Severity::warning,
           .version = "1",
           .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
-          .read = &read_series_rule<Course>};
+          .read = &read_series_rule<NormalCourse>};
 }
 
 }  // namespace tocsin::rules
