@@ -64,7 +64,7 @@ def test_what_batches_hold_is_that_of_numpy(fits):
     told, wanted = fits["held"]["told"], fits["held"]["expected"]
     assert fits["held"]["errors"] == {} and set(told) == set(wanted)
     assert {"ledger/world/input/0/mean", "ledger/world/input/1/1/square", "ledger/world/target/mean_squared_error/mean", "ledger/world/passes",
-            "ledger/world/averages", "ledger/data/evaluation/seen", "ledger/data/train/column_fit/0"} <= set(told) and "ledger/world/input/2/mean" not in told
+            "ledger/world/averages", "ledger/data/evaluation/seen", "ledger/data/train/read"} <= set(told) and "ledger/world/input/2/mean" not in told
     for name, rows in wanted.items():
         assert [row[:2] for row in told[name]] == [row[:2] for row in rows], name
         assert [row[2] for row in told[name]] == pytest.approx([row[2] for row in rows], rel=2e-6, abs=2e-6 if "world" in name else 1e-4), name
