@@ -41,6 +41,8 @@ def expected(form, outputs, targets, weights=None, inputs=None):
         head, tail = split(call.form, moments(Operations(), call))
         trivial = constant.loss(call.form, head, tail)
         constant.learn(call.form, head, tail)
+        for field in ("straight", "crossed"):  # told in the unit of the loss
+            head[field] *= head["weight"] / head["samples"]
         found.append({**head, **({} if trivial is None else {"trivial": trivial})})
     return found
 
