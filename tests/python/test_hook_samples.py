@@ -28,9 +28,10 @@ def test_directions_are_those_of_the_covariance(shape, kind):
 
 
 def test_the_same_sample_again_and_again_has_one_direction():
+    torch.manual_seed(1)
     data = torch.randn(32, 16)
     same, three = torch.randn(16).expand(32, 16), torch.randn(3, 16)[torch.arange(32) % 3]
-    for made, most in ((same, 1.0), (three, 2.001)):
+    for made, most in ((same, 1.0 + 1e-5), (three, 2.001)):
         for kind in (lambda one: one, lambda one: one.numpy()):
             assert 1 - 1e-5 <= float(_generated._directions(kind(made), kind(data))[0]) <= most
 
