@@ -28,6 +28,8 @@ class Constant:
             return None
         total = head["weight"]
         if form.kind == "cross_entropy":
+            if numpy.count_nonzero(self._sums) < 2:
+                return None  # of one class alone the constant knows nothing
             share = _smoothed((self._sums + 0.5) / (self._weight + form.units / 2), form.smoothing, 1.0)
             value = -float(numpy.sum(_smoothed(tail, form.smoothing, total) * numpy.log(share)))
         elif form.kind == "binary":

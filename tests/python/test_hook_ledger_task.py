@@ -52,6 +52,15 @@ def test_classes_by_hand(out, loss, outputs, targets, name):
     assert sums["wins"] > 0.8 * sums["pairs"]
 
 
+@pytest.mark.parametrize("loss", (
+    lambda z, t: F.cross_entropy(z, t), by_hand_cross_entropy, lambda z, t: -F.logsigmoid(z[:, 0] - z[:, 1]).mean()))
+def test_a_true_answer_that_always_stands_first_has_no_trivial_loss(out, loss):
+    """One true pair among many (InfoNCE), or the better one of two: its place is how the loss is written."""
+    train(loss, 2, lambda inputs: torch.zeros(len(inputs), dtype=torch.long), out=out)
+    steps = calls_of(out)
+    assert len(steps) >= 50 and not any(name.endswith("/trivial") for rows in steps.values() for name in rows)
+
+
 @pytest.mark.parametrize("reduce", (lambda losses, kept: losses.mean(), lambda losses, kept: (losses * kept).sum() / kept.sum()))
 def test_losses_that_the_script_reduces_have_no_trivial_answer(out, reduce):
     """Where it masks them, the mean over all of them is not what is trained."""

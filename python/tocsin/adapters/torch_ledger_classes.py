@@ -92,7 +92,8 @@ class _Classes:
             add_on_device(torch, table, logs, label, clear, answer, first, second, rows.pairs)
         part = shares / shares.sum()
         out = {"samples": rows.count, "loss": self._sum(loss) * factor, "trivial": self._sum(trivial) * factor,
-               "past": 0.0 if past is None else 1.0, **pair,
+               # Of one class alone the constant knows nothing: that it stands at this place is how the loss is written (one true pair among many).
+               "past": 0.0 if past is None else ((past > 0).sum() > 1).double(), **pair,
                "output_spread": spread(torch, self._scores, mask, rows.count),
                "target_spread": (1.0 - (part * part).sum()) * rows.count,
                "one_target": self._alike(own, here), "right": self._sum(answer == label),

@@ -95,7 +95,7 @@ class HostClasses:
         if table is not None:
             add_on_host(np, table.numpy(), target, half, own, exchanged, answer, here, answers)
         out = {"samples": float(count), "loss": float(loss.sum()) * factor, "trivial": float(trivial.sum()) * factor,
-               "past": 0.0 if before is None else 1.0, **pair, "output_spread": spread(np, scores),
+               "past": float(np.count_nonzero(known) > 1), **pair, "output_spread": spread(np, scores),
                "target_spread": count - float(here @ here) / count, "one_target": float(here.max() == count),
                "right": float(np.count_nonzero(answer == target)),
                "answers": float(answers.max()), "labels": float(here.max())}
