@@ -38,7 +38,8 @@ rules:
     # actions: [stop]                 # also end the run: see the receiver `stop` below
   - use: vanishing_gradient           # gradients too small to train with
     # with: { threshold: 1e-8 }       # parameters of a rule stand inside `with`
-  - use: loss_not_decreasing          # stuck, rising, or lost what it had learnt
+  - use: chance_level                 # outputs know no more of their targets than one constant answer
+  - use: course                       # the loss is stuck, rises, or loses what it had learnt, beyond its own noise
   - use: overfit                      # the evaluation loss leaves its best behind
   - use: stalled_training_rule        # no sign of progress for so long
     with: { threshold: 1800 }         # seconds

@@ -6,7 +6,6 @@ namespace tocsin::rules {
 namespace {
 
 using namespace testing_support;  // NOLINT: the harness is this file's language
-using core::Mode;
 using core::Role;
 
 constexpr const char* kPrecisionFields[] = {"elements", "swallowed", "window",
@@ -23,6 +22,7 @@ struct StoredJob : SteppedJob {
   }
   void say(const std::vector<std::pair<std::string, double>>& fields, std::uint64_t flags = 0) {
     std::vector<Scalar> scalars;
+    scalars.reserve(fields.size());
     for (const auto& [field, value] : fields) {
       scalars.push_back({"ledger/precision/" + field, step, value, Role::ledger});
     }

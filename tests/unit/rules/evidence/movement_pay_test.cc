@@ -75,7 +75,7 @@ TEST(PayCourse, DescentsThatPayAreHardlyEverToldAtAnyThinning) {
     std::array<int, kPaceSeen.size()> alarms{};
     int naive = 0;
     for (int run = 0; run < runs; ++run) {
-      const auto seed = static_cast<std::uint64_t>(run * 100 + kind);
+      const auto seed = static_cast<std::uint64_t>(run) * 100 + static_cast<std::uint64_t>(kind);
       Descent descent(static_cast<Descent::Kind>(kind), seed);
       Noise draw(seed + 50);
       std::array<PayCourse, kPaceSeen.size()> seen;
