@@ -9,6 +9,7 @@ import torch
 from tests.support.hook_support import Telemetry
 
 import tocsin
+from tocsin.adapters.torch_peers import Peers
 
 ROOM = "ledger/movement/"
 
@@ -54,6 +55,30 @@ def train(out, net, optimizer, updates=70, each=None, data=None):
 
 def slow(told):
     return {name[len("slow/"):]: [value for _, _, value in rows] for name, rows in told.items() if name.startswith("slow/")}
+
+
+class Told:
+    """What Peers tells."""
+
+    def tell_found(self, values, read):
+        self.found = read(values)
+
+
+def test_an_update_with_an_overflow_counts_as_none():
+    """A scaler leaves it out."""
+    parameters, sizes, marks = [torch.nn.Parameter(torch.ones(8, 8)) for _ in range(4)], [16] * 4, [Told(), Told()]
+    clean, mixed = (Peers(one, torch, [(parameter, 0) for parameter in parameters], sizes, torch.device("cpu")) for one in marks)
+    torch.manual_seed(3)
+    for step in range(16):
+        gradient = torch.randn(64) + 1
+        for peers in (clean, mixed):
+            peers.add(torch, gradient, 0.1 * gradient, 0.1 * gradient)
+        if step in (0, 7):
+            gradient[5] = math.inf
+            mixed.add(torch, gradient, 0.1 * gradient, torch.zeros(64))
+    for peers in (clean, mixed):
+        peers.tell(torch, torch.full((64,), 9.0), 0.1, lambda: [(str(number), one) for number, one in enumerate(parameters)])
+    assert marks[0].found["directed"] == pytest.approx(marks[1].found["directed"]) and math.isfinite(marks[0].found["directed"])
 
 
 def test_a_layer_that_stands_still_beside_its_like_is_named(out):

@@ -1,6 +1,7 @@
 """Numbers of the ledger that are no loss call's: ``ledger/<room>/<field>``, of the present step (docs/ledger.md)."""
 
 import sys
+from math import isfinite
 from typing import Any, Callable, Dict, List, Sequence
 
 from ..sink import Sink
@@ -45,6 +46,8 @@ class Marks:
         self.tell_later(found, values, listed)
 
     def _told(self, fields: Sequence[str], numbers: List[float], quiet: bool) -> None:
+        if not all(isfinite(one) for one in numbers):
+            return  # the ledger has no such number; tensors that are not finite are told as themselves
         for field, number in zip(fields, numbers):
             identity = self._ids.get(field)
             if identity is None:

@@ -4,6 +4,7 @@ Of the elements that are looked at three sums are kept: of the ways, of the grad
 per tensor how far it went, as a share of its size. Elements that never had a gradient (rows of tables) do not count. Nothing is waited for.
 """
 
+import math
 import re
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
@@ -35,7 +36,10 @@ class Peers:
         self._slow: List[str] = []  # told at the newest word
 
     def add(self, torch: Any, gradient: Any, way: Any, moved: Any) -> None:
-        """Of one update: the gradient, its way, and what changed."""
+        """Of one update: the gradient, its way, and what changed. One with a number that is not finite counts as none moved: a scaler
+        leaves it out. Nobody waits for a device to know."""
+        fine = torch.isfinite(gradient.sum() + way.sum() + moved.sum())
+        gradient, way, moved = (torch.where(fine, one, torch.zeros_like(one)) for one in (gradient, way, moved))
         self._ways.add_(way)
         self._gradients.add_(gradient)
         self._squares.addcmul_(gradient, gradient)
@@ -76,6 +80,8 @@ class Peers:
         return torch.zeros(len(self.sizes), device=values.device).index_add_(0, self._ids, values)
 
     def _read(self, numbers: List[List[float]], keys: Sequence[Tuple[Optional[str], int, int]], updates: int, rate: Optional[float]) -> Dict[str, float]:
+        if not all(math.isfinite(one) for row in numbers for one in row):
+            return {}  # weights that are not finite are told of elsewhere
         moved, size, first, touched, summed, squares = numbers
         out: Dict[str, float] = {"directed_updates": float(updates)}
         if sum(squares) > 0:
