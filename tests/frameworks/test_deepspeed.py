@@ -21,7 +21,7 @@ def test_the_parts_of_all_ranks_make_the_whole(tmp_path, stage):
                            str(ROOT / "tests/frameworks/zero.py"), str(tmp_path), str(stage)], text=True, capture_output=True, check=False,
                           timeout=300, env=environment)
     assert done.returncode == 0, done.stderr
-    said = [line for line in done.stderr.splitlines() if line.startswith("tocsin: ")]
+    said = [line for line in done.stderr.splitlines() if line.startswith("tocsin: ") and "nobody judges" not in line]
     assert len(said) == 1 and said[0].startswith("tocsin: watching"), "no parameter is without an optimizer, none foreign"
     telemetry = Telemetry(tmp_path / "data")
     assert sorted(set(telemetry.steps())) == [0, 1, 2], "micro-batches are no steps"

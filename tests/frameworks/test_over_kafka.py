@@ -91,7 +91,8 @@ def test_an_example_that_goes_wrong_is_stopped(judged, tmp_path, case):
     uid, done = train(judged, tmp_path, script, before, *wrong, "--epochs", FOREVER)
     assert done.returncode == status, done.stderr[-4000:]
     fired, outcomes, phases = told(judged, uid)
-    assert rule in fired and outcomes == ["stopped_by_rule"]
+    # The end is told again when an agent or tocsin run brings the exit code.
+    assert rule in fired and set(outcomes) == {"stopped_by_rule"} and len(outcomes) <= 2, outcomes
     assert phases[0] == "received" and phases[-2:] == ["stopping", "stopped"], phases
 
 
