@@ -105,7 +105,7 @@ fuzz: ## Each fuzz target for FUZZ_SECONDS (Clang)
 	@tools/build fuzz
 	@tools/fuzz
 
-lint: ## Format, clang-tidy, doors between rooms, Python, shell, YAML
+lint: ## Format, clang-tidy, doors between rooms, how pages and --help read, Python, shell, YAML
 	@tools/setup lint
 	@tools/build $(PRESET) --configure-only
 	@tools/lint --build build/$(PRESET)
