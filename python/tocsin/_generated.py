@@ -43,9 +43,12 @@ class TellsGenerated:
 
     @contained()
     def samples(self, made: Any, data: Any, name: str = "samples") -> None:
-        """What a generator has made in this step and a batch of the data, for the rule ``collapse``: tensors or arrays with a sample in each
-        row, 8 at least. Call it in each training step, or in every so many. Compared is how many directions the samples differ
-        in. No element is sent. ``name``: of the generator, where there are several."""
+        """Compare a generator's samples with a batch of the data, for the rule ``collapse``.
+
+        ``made``, ``data``: tensors or arrays with one sample per row, at least 8. Call it in each training step, or in
+        every n-th. The rule compares in how many directions the samples differ. No element leaves the process.
+        ``name``: of the generator, when there are several.
+        """
         sink = self.sink
         if not sink.active or not sink.wants_ledger or sink.rank != 0:
             return

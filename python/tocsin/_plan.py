@@ -75,11 +75,13 @@ class Planning:
     def plan(self, *, updates: Optional[float] = None, epochs: Optional[float] = None,
              accumulation: Optional[float] = None, schedule: Optional[float] = None,
              rounds: Optional[float] = None, shrinkage: Optional[float] = None) -> None:
-        """What a loop of its own has planned; the rule ``budget`` holds the schedule of the learning rate against it.
+        """State what your own loop has planned. The rule ``budget`` compares the learning-rate schedule with it.
+
         ``updates``: optimizer steps of the whole training. ``epochs``: passes over the data. ``accumulation``: micro-batches
-        per update. ``schedule``: updates after which the learning rate has come to its end, where no scheduler of PyTorch
-        says it. ``rounds``, ``shrinkage``: trees of a booster, and its learning rate. What is not given stays as it was;
-        Lightning, Transformers, Keras and the boosters say theirs themselves."""
+        per update. ``schedule``: updates until the learning rate has come to its end, if no PyTorch scheduler says it.
+        ``rounds``, ``shrinkage``: the trees of a booster and its learning rate. What you leave out stays as it was.
+        Lightning, Transformers, Keras and the boosters state their plan themselves.
+        """
         self.sink.plan.say(  # type: ignore[attr-defined]
             updates=updates, epochs=epochs, accumulation=accumulation, schedule=schedule, rounds=rounds, shrinkage=shrinkage,
             lowest=None if schedule is None else 0)

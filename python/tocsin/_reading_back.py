@@ -17,9 +17,11 @@ class ReadsBack:
     _raw: Any = None
 
     def get_tensors(self, name: Optional[str] = None, step: Optional[int] = None, *, raw: bool = False) -> List[Any]:
-        """What this run has written to its directory so far: see :meth:`tocsin.reading.Tensors.get`.
-        ``raw``: with ``elements``, an array, in the rows of tensors whose elements were sent. Empty when it writes to a
-        broker: :meth:`get_tensor` reads from there, too."""
+        """Return what this run has written to its directory so far: see :meth:`tocsin.reading.Tensors.get`.
+
+        The result is a list of dictionaries. It is empty when the run writes to a broker; :meth:`get_tensor` reads from
+        there too. ``raw``: add ``elements``, an array, to the rows of tensors whose elements were sent.
+        """
         if self.enabled:
             self.flush()  # type: ignore[attr-defined]
         return self._written(name, step, raw) or []
@@ -47,8 +49,10 @@ class ReadsBack:
         return rows
 
     def get_tensor(self, name: str, step: int, mode: str = "train", worker: Optional[str] = None) -> Any:
-        """The elements of a tensor at a step of a mode, wherever they were sent to: an array, or None and a
-        warning that says why (docs/raw-tensors.md). Waits at most 5 s for what is on its way."""
+        """Return the elements of a tensor at a step of a mode, wherever they were sent (docs/raw-tensors.md).
+
+        The result is an array, or None with a warning that gives the reason. Waits at most 5 s for elements under way.
+        """
         if self.enabled:
             self.flush()  # type: ignore[attr-defined]
         return self._elements(name, step, mode, worker)

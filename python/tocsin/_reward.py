@@ -195,13 +195,14 @@ class TellsRewards:
 
     @contained()
     def transitions(self, *, episode_returns: Any = None, drawn: Any = None, **signals: Any) -> None:
-        """What a loop that learns by reward did since it last said so, for the rule ``reward``; arrays of NumPy, tensors in host
-        memory or numbers, one for each transition.
+        """Tell the rule ``reward`` what a reinforcement-learning loop did since the last call.
 
-        ``reward``, ``done``, ``observation``: of new transitions. ``advantage``, ``entropy``, ``ratio``, ``priority``, ``weight``: of
-        those that are trained on. ``episode_returns``: of episodes that have ended. ``drawn``: an array, or several that belong together,
-        with a row for each transition that was drawn from a memory. No element is sent. :mod:`tocsin.gymnasium` tells rewards and
-        returns by itself."""
+        Values are NumPy arrays, tensors in host memory or numbers, one per transition. No element leaves the process.
+        ``reward``, ``done``, ``observation``: of new transitions. ``advantage``, ``entropy``, ``ratio``, ``priority``,
+        ``weight``: of transitions that are trained on. ``episode_returns``: of finished episodes. ``drawn``: one array, or
+        several that belong together, with one row per transition drawn from a memory.
+        :mod:`tocsin.gymnasium` reports rewards and returns by itself.
+        """
         unknown = sorted(set(signals) - SIGNALS)
         if unknown:
             raise ValueError(f"{unknown[0]!r} is no signal ({', '.join(sorted(SIGNALS))})")

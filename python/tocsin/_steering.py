@@ -17,10 +17,13 @@ class Steering:
 
     @contained()
     def report_progress(self, expect_next_in: Optional[float] = None) -> None:
-        """The loop goes on, and will be heard of again within so many seconds: by steps, values, or another call.
-        ``stalled_training_rule`` heeds it, with its ``grace`` on top: before a long evaluation it keeps quiet, and
-        after a short promise it tells of a hang sooner than its ``threshold``. It holds until the next call; None
-        takes it back. For code that seldom runs, not for every step."""
+        """Promise that the loop will be heard of again within ``expect_next_in`` seconds.
+
+        A step, a value or another call of ``report_progress`` keeps the promise. The rule ``stalled_training_rule`` waits
+        that long, plus its ``grace``. So it stays quiet during a long evaluation, and after a short promise it finds a
+        hang sooner than its ``threshold``. The promise holds until the next call; None withdraws it. Call it before an
+        evaluation or once per epoch, not in every step.
+        """
         seconds = 0.0 if expect_next_in is None else float(expect_next_in)
         if not seconds >= 0 or (expect_next_in is not None and seconds == 0):
             raise ValueError(f"expect_next_in is {expect_next_in!r}: expected seconds, more than 0, or None")
@@ -29,16 +32,20 @@ class Steering:
 
     @contained()
     def alert(self, title: str, text: str = "", level: Any = "INFO", wait_duration: Any = 60.0) -> None:
-        """People are told of it like of any other issue (``script_alert``: by mail, webhook, … as the routes say).
-        ``level``: ``INFO``, ``WARN``, ``ERROR``, or a severity. ``wait_duration``, seconds or a ``timedelta``: not told
-        again under this title before that is over. Title and text are cut at 200 and 4,000 bytes, and a minute has
-        30 alerts; what is not told is counted in ``stats()["alerts"]``. From any thread."""
+        """Notify people: an issue ``script_alert`` goes where the routes send it (docs/hook/alerts.md).
+
+        ``level``: ``INFO``, ``WARN``, ``ERROR``, or a severity. ``wait_duration``: seconds or a ``timedelta`` during which
+        the same title is not sent again. The title is cut at 200 bytes and the text at 4,000. At most 30 alerts per minute
+        are sent; ``stats()["alerts"]`` counts the rest. You may call it from any thread.
+        """
         self._alerts.say(title, text, level, wait_duration)  # type: ignore[attr-defined]
 
     @contained()
     def unwatch(self, model: Any = None) -> None:
-        """Lets go of a model and its optimizers (None: of all that are watched): hooks are taken out, and its updates
-        end no steps any more. The run goes on; ``watch()`` attaches again."""
+        """Detach from a model and its optimizers, or from all of them with None.
+
+        Their updates end no steps any more. The run goes on, and ``watch()`` attaches again.
+        """
         for adapter in self.sink.adapters():  # type: ignore[attr-defined]
             if model is None or getattr(adapter, "parts", tuple)()[:1] == (model,):
                 self.sink.let_go(adapter)  # type: ignore[attr-defined]

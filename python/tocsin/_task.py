@@ -12,14 +12,17 @@ class TellsTask:
 
     @contained()
     def targets(self, outputs: Any, targets: Any, *, loss: Optional[Union[str, Callable[[Any, Any], Any]]] = None, inputs: Any = None) -> None:
-        """What the outputs of this step are compared with, for the ledger (docs/ledger.md), where the script's loss calls no
-        function of ``torch.nn.functional``. Call it once for each forward pass, in training and in evaluations.
+        """Tell the ledger what the outputs of this step are compared with (docs/ledger.md).
 
-        ``outputs``, ``targets``: tensors of PyTorch, or arrays of NumPy, with one row for each sample, ``(n, …)``. ``loss``: the name of such a
-        function (``"cross_entropy"``, ``"mse_loss"``), or a function of (outputs, targets) that gives one number for each
-        sample, or several that are averaged; it is called once more with targets exchanged, without gradients. None:
-        ``cross_entropy`` for whole numbers, else ``mse_loss``. ``inputs``: with arrays, what the model was given (an array, or a list or
-        dictionary of them, with a row for each sample); of PyTorch a watched model tells it. No element is sent.
+        Use it when your loss calls no function of ``torch.nn.functional``. Call it once per forward pass, in training and
+        in evaluation. No element leaves the process.
+
+        ``outputs``, ``targets``: PyTorch tensors or NumPy arrays with one row per sample, ``(n, …)``.
+        ``loss``: the name of such a function (``"cross_entropy"``, ``"mse_loss"``), or a function of (outputs, targets)
+        that returns one number per sample, or several that are averaged. It is called once more with exchanged targets,
+        without gradients. Default: ``cross_entropy`` for whole numbers, else ``mse_loss``.
+        ``inputs``: with arrays, the model's inputs: an array, or a list or dictionary of arrays, with one row per sample.
+        A watched PyTorch model reports its inputs itself.
         """
         if not hasattr(outputs, "requires_grad") and self.sink.wants_ledger:
             if self.sink.stated is None:

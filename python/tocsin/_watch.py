@@ -13,22 +13,26 @@ def watch(model: Any = None, optimizer: Any = None, *, name: Optional[str] = Non
           labels: Optional[Mapping[str, str]] = None, out: Optional[str] = None,
           capture: Capture = None, config: Optional[str] = None, loss: Any = None,
           phases: Wanted = True, rules: Rules = None, stop: Stop = None) -> Hook:
-    """Starts watching; called again it gives the same hook and attaches what is new. With another
-    ``run`` or ``job`` it first closes the hook of the former one, as failed if something was raised
-    in the meantime, and lets its optimizers go. The same happens, in a run of one process, where all that the former
-    watched has updated and is gone: a cell that is run again, the next of a sweep. What is not said then is as it was.
+    """Start watching a training, and return its hook.
 
-    ``name``: prefix of the tensors of this model and optimizer, where a loop has several. Without it a
-    model whose parameters are named like those of one before gets the name of its class.
+    Never raises. If something is wrong you get one warning, and the hook is off (``hook.enabled`` is False).
 
-    ``out``: ``"kafka://host:9092"``, a directory, or None: TOCSIN_BROKERS, TOCSIN_OUT, the
-    configuration file, then ``./tocsin-data``. ``loss``: a loss module whose output is logged as
-    ``loss``. ``phases``: what is timed without being asked for (docs/hook.md): all of it, False for the update alone, or
-    names. ``rules``: who judges in a thread of this process, with nothing else to
-    start: names of rules and groups (``"default"``), a list of them or of items as in a configuration,
-    a YAML file, or True for those of the configuration. What they find is a line on stderr and stands in
-    ``hook.issues()``. ``stop``: which of them may stop the run (``hook.should_stop()``): a severity, names of
-    rules, or True for ``error`` and above. Never raises: what is wrong is one warning, and the hook is off (``hook.enabled``).
+    ``model``, ``optimizer``: what to watch. ``loss``: a loss module; its output is logged as ``loss``.
+    ``run``, ``job``: names. Without them the launcher or the process gives the run a name.
+    ``name``: a prefix for the tensors of this model and optimizer, when a loop has several. Without it, a model
+    whose parameter names are taken gets the name of its class as prefix.
+    ``out``: ``"kafka://host:9092"`` or a directory. Default: TOCSIN_BROKERS, TOCSIN_OUT, the configuration file,
+    then ``./tocsin-data``.
+    ``capture``: the section ``capture`` as a dictionary; it overrides the file that ``config`` names.
+    ``phases``: which phases of a step are timed. True: all. False: only the update. Or a list of names.
+    ``rules``: rules that judge in a thread of this process. Names of rules and groups (``"default"``), a list of
+    names or configuration items, a YAML file, or True for the rules of the configuration.
+    ``stop``: which of these rules may stop the run: a severity, rule names, or True for ``error`` and above.
+
+    Called again, ``watch`` returns the same hook and attaches what is new. Another ``run`` or ``job`` first closes
+    the former hook, as failed if something was raised meanwhile, and detaches its optimizers. The same happens in a
+    run of one process when every watched model has been updated and is gone: a notebook cell that runs again, or the
+    next turn of a sweep. Arguments that you leave out then keep their former values.
     """
     said = {"run": run, "job": job, "labels": labels, "out": out, "capture": capture, "config": config, "rules": rules,
             "stop": stop}
@@ -73,12 +77,12 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def unwatch(model: Any = None) -> None:
-    """:meth:`Hook.unwatch` of the open hook; without one it does nothing."""
+    """Call :meth:`Hook.unwatch` of the open hook. Without one, do nothing."""
     hook = _lifetime.open_hook()
     if hook is not None:
         hook.unwatch(model)
 
 
 def get_hook() -> Optional[Hook]:
-    """The open hook of this process, or None."""
+    """Return the open hook of this process, or None."""
     return _lifetime.open_hook()

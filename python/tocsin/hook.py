@@ -114,9 +114,10 @@ class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards
 
     def log(self, _values: Optional[Mapping[str, Any]] = None, /, *, step: Optional[int] = None,
             **scalars: Any) -> None:
-        """Scalars of the present step: numbers, numpy scalars, tensors of one element.
-        A tensor on a device is not waited for: its value follows when the device has it. ``step`` is
-        accepted for scripts that pass one and not used: the hook counts steps itself.
+        """Log scalars of the current step: numbers, numpy scalars, or tensors of one element.
+
+        A tensor on a device does not block: its value follows once the device has it. ``step`` is accepted for scripts
+        that pass one, and ignored: the hook counts steps itself.
         """
         del step
         if not self.enabled:
@@ -128,14 +129,19 @@ class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards
 
     @property
     def collections(self) -> Collections:
-        """By name: what each holds and how it is captured; ``add()`` and ``change()`` before the first step
-        (docs/collections.md)."""
+        """The collections by name: what each holds and how it is captured (docs/collections.md).
+
+        Use ``add()`` and ``change()`` before the first step.
+        """
         return self._collections
 
     @contained()
     def save_tensor(self, name: str, value: Any, collection: Optional[str] = "default", *, raw: bool = False) -> None:
-        """Statistics of any array or tensor, when its collection is due at this step; None: when one of those
-        whose patterns find it is. ``raw``: its elements, too (docs/raw-tensors.md)."""
+        """Capture statistics of any array or tensor, when its collection is due at this step.
+
+        ``collection=None``: capture it when a collection whose patterns match the name is due. ``raw``: send its elements
+        too (docs/raw-tensors.md).
+        """
         self.sink.catch_up()
         self.sink.publish_tensor(name, value, collection, raw=raw)
 
@@ -143,14 +149,16 @@ class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards
     def emit(self, name: str, value: Any = None, *,
              statistics: Optional[Mapping[str, Any]] = None, role: Optional[str] = None,
              mode: Optional[str] = None, step: Optional[int] = None, raw: bool = False) -> None:
-        """Anything else, from any framework: a number, or an array whose statistics are taken here
-        when its collection is due, or ``statistics`` that were computed elsewhere: ``count``,
-        ``sum``, ``sumsq``, ``m2``, ``abs_sum``, ``min``, ``max``, and as far as they are not 0
-        ``nan``, ``posinf``, ``neginf``, ``zero``, ``negative`` (docs/statistics.md).
+        """Publish a number or an array from any framework.
 
-        ``role``: what it is to the model (``label``, ``prediction``, ``activation_out``, … :
-        docs/wire.md); with it the collections of that role hold it. ``mode``: from here on.
-        ``step``: of a loop that counts its own; the steps before it end. ``raw``: elements, too.
+        ``value``: a number, or an array whose statistics are taken here when its collection is due.
+        ``statistics``: statistics that you computed elsewhere, instead of a value: ``count``, ``sum``, ``sumsq``, ``m2``,
+        ``abs_sum``, ``min``, ``max``, and where they are not 0 ``nan``, ``posinf``, ``neginf``, ``zero``, ``negative``
+        (docs/statistics.md).
+        ``role``: what the array is to the model (``label``, ``prediction``, ``activation_out``, …: docs/wire.md). The
+        collections of that role then hold it.
+        ``mode``: the mode from now on. ``step``: the step number of a loop that counts its own; earlier steps end.
+        ``raw``: send the elements too.
         """
         if mode is not None:
             self.sink.clock.leave_for(mode)
@@ -161,9 +169,10 @@ class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards
 
     @contained()
     def save_model_inputs(self, *inputs: Any) -> None:
-        """What the model is applied to, as ``model_input_<i>`` with the role ``input``: when the
-        collection ``inputs`` is captured and due. Of a watched PyTorch model the hook has them
-        itself."""
+        """Capture the model's inputs as ``model_input_<i>``, when the collection ``inputs`` is captured and due.
+
+        The hook sees the inputs of a watched PyTorch model by itself.
+        """
         self.sink.catch_up()
         for number, value in enumerate(inputs):
             name = f"model_input_{number}"
@@ -177,9 +186,11 @@ class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards
         return None if self.run is None or not os.path.isdir(self._out) else Tensors(self._out)
 
     def issues(self) -> List[Dict[str, Any]]:
-        """What the rules that judge in this process (``watch(rules=…)``) have found, in the order in
-        which they did: ``id``, ``text``, ``severity``, ``summary`` and the data of the event (docs/events.md). Waits at most a
-        second until what was measured so far is judged."""
+        """Return the issues that rules in this process have found, in that order. Needs ``watch(rules=…)``.
+
+        Each is a dictionary with ``id``, ``text``, ``severity``, ``summary`` and the data of the event (docs/events.md).
+        Waits up to a second until the rules have judged everything measured so far.
+        """
         if self.enabled and self.judge is not None:
             self.flush(1.0)
         elif self.run is not None and self.judge is None and not self.said.get("rules"):
@@ -194,8 +205,11 @@ class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards
 
     @contained()
     def step(self, skipped: bool = False) -> None:
-        """Ends a step where no optimizer does: evaluation batches, replays of a CUDA graph that has the
-        update in it, loops of their own. ``skipped``: an update that mixed precision left out."""
+        """End a step that no optimizer ends: an evaluation batch, a replay of a CUDA graph that contains the
+        update, a step of your own loop.
+
+        ``skipped``: mixed precision skipped this update.
+        """
         self.sink.catch_up()
         if skipped or not self.sink.replayed():
             self.sink.end_step(skipped)
@@ -204,13 +218,16 @@ class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards
 
     @contained()
     def set_mode(self, mode: str) -> None:
-        """``train``, ``eval``, ``predict`` or ``global``, or one of ``tocsin.modes``; the model's own flag counts no more."""
+        """Set the mode: ``train``, ``eval``, ``predict``, ``global``, or one of ``tocsin.modes``.
+
+        From now on the hook ignores the model's training flag.
+        """
         self.sink.clock.follows = False
         self.sink.set_mode(str(getattr(mode, "name", mode)).lower())
 
     @contextmanager
     def mode(self, name: str) -> Iterator["Hook"]:
-        """``with hook.mode("eval"): …``; the mode before comes back."""
+        """Set the mode within a block: ``with hook.mode("eval"): …``. Afterwards the former mode returns."""
         if not self.enabled:
             yield self
             return
@@ -227,8 +244,11 @@ class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards
 
     @contextmanager
     def span(self, name: str, *, track: Optional[str] = None, **args: Any) -> Iterator[None]:
-        """Time of a phase: ``with hook.span("data"): …``. ``track``: another than ``phase``, where rules look for calls of
-        operators (``op.cpu``, ``op.gpu/0``) or loading processes (``dataloader/0``): docs/wire.md."""
+        """Time a block: ``with hook.span("data"): …``.
+
+        ``track``: a track other than ``phase``. Rules look there for operator calls (``op.cpu``, ``op.gpu/0``) and loader
+        processes (``dataloader/0``): docs/wire.md.
+        """
         start = time.time_ns()
         try:
             yield
@@ -236,9 +256,11 @@ class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards
             self._span(name, start, time.time_ns() - start, args, track)
 
     def phase(self, name: str) -> ContextManager[None]:
-        """``with hook.phase("forward"): …``, for every step: ``data_wait``, ``forward``, ``backward``,
-        ``optimizer``, ``communication``, ``evaluation``, ``checkpoint``, ``initialization``,
-        ``finalization``. What it costs: docs/hook.md."""
+        """Time a phase of each step: ``with hook.phase("forward"): …``.
+
+        Names: ``data_wait``, ``forward``, ``backward``, ``optimizer``, ``communication``, ``evaluation``, ``checkpoint``,
+        ``initialization``, ``finalization``. See docs/hook/phases.md, and docs/hook/costs.md for the cost.
+        """
         if not self.enabled:
             return NOTHING
         try:
@@ -248,11 +270,11 @@ class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards
             return NOTHING
 
     def batches(self, loader: Iterable[Any]) -> Iterable[Any]:
-        """``for batch in hook.batches(loader): …``: how long the loop waits for data."""
+        """Time how long the loop waits for data: ``for batch in hook.batches(loader): …``."""
         return self.sink.phases.waiting_for(loader) if self.enabled else loader
 
     def event(self, name: str, **args: Any) -> None:
-        """An instant on the track ``phase``."""
+        """Record an instant on the track ``phase``."""
         self._span(name, time.time_ns(), -1, args)
 
     @contained()
@@ -262,10 +284,13 @@ class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards
     # ---- stopping
 
     def should_stop(self) -> Optional[StopRequest]:
-        """A few atomic operations. The first true answer sends the acknowledgement ``accepted``.
+        """Return a ``StopRequest`` if the loop should stop, else None. Costs a few atomic operations.
 
-        A stop of several ranks names the step after which all of them leave: ask at the same place
-        of the loop on every rank, after the update. It is then true on all of them at once.
+        The request has ``mode``, ``rule``, ``reason``, ``deadline``, ``command_id`` and ``not_before_step``. The first
+        request returned sends the acknowledgement ``accepted``.
+
+        A stop of several ranks names the step after which all of them leave. Ask at the same place of the loop on every
+        rank, after the update: then all ranks see the request in the same step.
         """
         if not self.enabled:
             return None
@@ -280,14 +305,20 @@ class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards
     @contained()
     def on_command(self, action_or_name: str, function: Callable[[Any], Any],
                    bounds: Optional[Any] = None) -> None:
-        """Opts in to ``adjust/<name>`` (a bare name means that) or an action of the script's own.
-        ``function`` runs inside ``should_stop()``, on the training thread; ``bounds`` is (low, high).
+        """Opt in to the command ``adjust/<name>``, or to an action of your own.
+
+        A bare name means ``adjust/<name>``. ``function(value)`` runs inside ``should_stop()``, on the training thread.
+        ``bounds`` is (low, high). Tocsin itself sends no such command: your program writes it to the topic ``commands``
+        (docs/events.md).
         """
         self._commands.on_command(action_or_name, function, bounds)
 
     def checkpointing(self) -> ContextManager[None]:
-        """Around writing a checkpoint: its time is the phase ``checkpoint``, and a stop that was accepted hears
-        that it has begun, and how it went."""
+        """Mark the writing of a checkpoint: ``with hook.checkpointing(): …``.
+
+        The hook times it as the phase ``checkpoint``. After an accepted stop it also reports that the checkpoint has
+        begun, and how it went.
+        """
         return self._checkpointing()
 
     @contextmanager
@@ -299,25 +330,26 @@ class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards
     @contained()
     def acknowledge_stop(self, checkpoint: Optional[str] = None,
                          error: Optional[str] = None) -> None:
-        """The loop ends now: ``checkpoint_done`` if a path is given, then ``stopping``."""
+        """Report that the loop ends now: ``checkpoint_done`` if you give a path, then ``stopping``."""
         self._commands.acknowledge(checkpoint, error)
 
     # ---- state
 
     @property
     def step_number(self) -> int:
+        """The current step of the current mode."""
         return int(self.stats().get("step", 0))
 
     @contained({})
     def state_dict(self) -> Dict[str, Any]:
-        """Step counters, for the script's own checkpoint."""
+        """Return the step counters, for your own checkpoint."""
         self.sink.queue.drain(wait=True)
         counters = self._client.counters()
         return {"version": 1, "steps": counters["steps"], "global_step": counters["global_step"]}
 
     @contained()
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on counting where the checkpoint was; tells the engine that the run continues."""
+        """Continue counting where the checkpoint was, and tell the engine that the run continues."""
         if state:
             steps = dict(state["steps"])
             self._client.lifecycle({"event": "start", "steps": steps,
@@ -325,7 +357,7 @@ class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards
                                     "continues_from": int(steps.get("train", 0))})
 
     def stats(self) -> Dict[str, Any]:
-        """What the client counted: rows, drops, errors, where telemetry goes, the last problem."""
+        """Return the client's counters: rows, drops, errors, the destination, and the last problem."""
         out: Dict[str, Any] = dict(self._final)
         if self.enabled:
             try:
@@ -350,14 +382,15 @@ class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards
 
     @contained(False)
     def flush(self, timeout: float = 5.0) -> bool:
-        """True when everything so far is delivered; waits at most ``timeout`` seconds."""
+        """Wait until everything so far is delivered, at most ``timeout`` seconds. True if it is."""
         self.sink.queue.drain()
         return self._client.flush(int(timeout * 1000))
 
     def close(self, outcome: str = "completed", timeout: float = 5.0, *,
               error: Optional[str] = None, exit_code: Optional[int] = None) -> None:
-        """Ends the run's record and delivers what it can within ``timeout`` seconds. Idempotent.
-        What it cannot stands in ``stats()`` and in one line on stderr (not with ``TOCSIN_QUIET=1``).
+        """End the run and deliver what is possible within ``timeout`` seconds. A second call does nothing.
+
+        ``stats()`` and one line on stderr (not with ``TOCSIN_QUIET=1``) report what could not be delivered.
         """
         ending = self._end(outcome, error, exit_code)
         if ending is None:
