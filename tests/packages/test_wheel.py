@@ -14,10 +14,10 @@ sys.path.insert(0, str(ROOT / "tools" / "lib"))
 
 import elf_floor  # noqa: E402
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-CONFIG = re.search(r"```yaml\n(# tocsin.yaml\n.*?)```", README, re.DOTALL).group(1)
+QUICKSTART = (ROOT / "docs/quickstart.md").read_text(encoding="utf-8")
+CONFIG = re.search(r"```yaml\n(# tocsin.yaml\n.*?)```", QUICKSTART, re.DOTALL).group(1)
 
-# The loop of the README without PyTorch, which is not what is tried here.
+# The loop of that page without PyTorch, which is not what is tried here.
 LOOP = """
 import sys
 import tocsin
@@ -78,7 +78,7 @@ def test_nothing_of_the_build_is_within_reach(installed):
 
 
 def test_five_minutes(installed):
-    """The README's five minutes: check, up, a loop that goes wrong and is stopped with status 77, the metric."""
+    """The five minutes of the tutorial: check, up, a loop that goes wrong and is stopped with status 77, the metric."""
     home = installed.path / "root"
     (home / "tocsin.yaml").write_text(CONFIG + "http: { listen: '127.0.0.1:0' }\n", encoding="utf-8")
     (home / "train.py").write_text(LOOP, encoding="utf-8")

@@ -35,6 +35,12 @@ def test_lists_and_counts_follow_the_registration():
         "**Rules**: [a](rules/a.md) · [b](rules/b.md) · [c](rules/c.md)\n\nElse\n")
 
 
+def test_counts_follow_the_registration():
+    text = "[3 rules](docs/rules/README.md), [1 actions](docs/actions/README.md), [3 rules](docs/rules/overfit.md)"
+    assert docs.with_counts(text, lambda room: ["a", "b"]) == (
+        "[2 rules](docs/rules/README.md), [2 actions](docs/actions/README.md), [3 rules](docs/rules/overfit.md)")
+
+
 def test_a_long_list_breaks_after_its_dots():
     names = [f"name_{n}" for n in range(12)]
     filled = docs.with_lists("**Rules**: [name_0](rules/name_0.md)\n", lambda room: names)

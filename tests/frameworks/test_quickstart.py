@@ -1,4 +1,4 @@
-"""The five minutes of the README, word for word, on today's PyTorch and with the library of the wheel."""
+"""The tutorial docs/quickstart.md, word for word, on today's PyTorch and with the library of the wheel."""
 import os
 import pathlib
 import re
@@ -7,13 +7,11 @@ import sys
 
 from tests.support.hook_support import Telemetry
 
-README = (pathlib.Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
-SECTION = README[README.index("## Watch your own training: five minutes"):]
-SECTION = SECTION[:SECTION.index("\n## ", 3)]
+PAGE = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "quickstart.md").read_text(encoding="utf-8")
 
 
 def block(language):
-    return re.search(rf"^```{language}\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL).group(1)
+    return re.search(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL).group(1)
 
 
 def test_the_loop_that_breaks_itself_is_stopped(server, tmp_path):
