@@ -11,7 +11,6 @@ from bench.detection import judge, report, visible
 from bench.detection.record import NOTES, job_names, known
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "detection.md"
 
 
 def _spread(names):
@@ -43,13 +42,13 @@ def _judge(chosen, names):
             print(f"{name}: {len(verdicts[name])} runs judged", file=sys.stderr, flush=True)
 
 
-def _page(tables):
-    """Puts each table between its marks."""
-    text = PAGE.read_text()
+def _page(page, tables):
+    """Puts each table between its marks, where the page has them."""
+    text = page.read_text()
     for name, body in tables.items():
-        begin, end = f"<!-- table:begin {name} -->", f"<!-- table:end {name} -->"
+        begin, end = f"<!-- table:begin {name} -->", "<!-- table:end -->"
         text = re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: f"{begin}\n\n{body}\n\n{end}", text, flags=re.S)
-    PAGE.write_text(text)
+    page.write_text(text)
 
 
 def _report(chosen):
@@ -63,7 +62,7 @@ def _report(chosen):
     for name, body in tables.items():
         print(f"\n== {name}\n{body}")
     if chosen.page:
-        _page(tables)
+        _page(chosen.page, tables)
 
 
 def _visible(chosen):
@@ -73,7 +72,7 @@ def _visible(chosen):
     body += f"\n\nOf {whole} healthy runs the statistics of {alarmed} leave those of the others by as much in their first {visible.WINDOW} saved steps."
     print(body)
     if chosen.page:
-        _page({"visible": body})
+        _page(chosen.page, {"visible": body})
 
 
 def main():
@@ -84,7 +83,8 @@ def main():
     parser.add_argument("--healthy", type=int, default=20, help="healthy runs per job")
     parser.add_argument("--jobs", default="", help="names, with commas; all by default")
     parser.add_argument("--faults", help="names, with commas; all by default")
-    parser.add_argument("--page", action="store_true", help="write the tables into docs/detection.md")
+    parser.add_argument("--page", type=pathlib.Path, metavar="FILE",
+                        help="write the tables between the marks of this page: a dated report in docs/reports")
     chosen = parser.parse_args()
     chosen.jobs = chosen.jobs.split(",") if chosen.jobs else job_names()
     if chosen.step in ("record", "all"):

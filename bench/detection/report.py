@@ -1,4 +1,4 @@
-"""Figures of the corpus, per rule, per fault and per job, and the page docs/detection.md."""
+"""Figures of the corpus, per rule, per fault and per job: the tables of the reports in docs/reports."""
 import json
 import math
 import pathlib
