@@ -16,11 +16,13 @@ _exit = os._exit  # as it was found
 class ChildEnd:
     """Of one process, in which a hook was opened."""
 
-    def __init__(self, hook: Callable[[], Optional[Any]], ending_of: Callable[[Any, Any], Dict[str, Any]]) -> None:
-        """``hook``: gives the open one. ``ending_of``: arguments of its close() for what was raised."""
+    def __init__(self, hook: Callable[[], Optional[Any]], ending_of: Callable[[Any, Any], Dict[str, Any]],
+                 ending_with: Callable[[int, Any], Dict[str, Any]]) -> None:
+        """``hook``: gives the open one. ``ending_of``, ``ending_with``: arguments of its close() for what was raised, and for an exit
+        status with what was raised before."""
         self._process = os.getpid()
         self._thread = threading.get_ident()
-        self._hook, self._ending_of = hook, ending_of
+        self._hook, self._ending_of, self._ending_with = hook, ending_of, ending_with
         _call_at_end_of_child(self._finalize)
         _call_before_exit(self)
 
@@ -43,9 +45,7 @@ class ChildEnd:
             return
         kind, error, _ = sys.exc_info()
         if isinstance(status, int):
-            from ._lifetime import ending_with  # which imports this module
-
-            _close(hook, ending_with(status & 0xFF, error if kind is not None else None))
+            _close(hook, self._ending_with(status & 0xFF, error if kind is not None else None))
 
 
 def _close(hook: Any, ending: Dict[str, Any]) -> None:

@@ -50,7 +50,7 @@ def keep(hook: Any) -> None:
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=_after_fork)
     if hook.enabled and (_child_end is None or not _child_end.is_of_this_process()):
-        _child_end = ChildEnd(open_hook, ending_of)
+        _child_end = ChildEnd(open_hook, ending_of, ending_with)
     _hook = hook if hook.enabled else None
     _seen = id(getattr(sys, "last_value", None))
 

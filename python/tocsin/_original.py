@@ -4,6 +4,8 @@ from typing import Any, Dict, List, Optional
 
 from ._collections import Collection, Collections
 from ._contain import contained
+from ._job_file import capture_of_json_file
+from ._opening import opened
 
 # What a hook captures to which nobody said anything.
 DEFAULT_COLLECTIONS = ("weights", "biases", "gradients", "losses")
@@ -14,12 +16,11 @@ class OriginalNames:
 
     collections: Collections
 
-    @staticmethod
-    def create_from_json_file(json_file_path: Optional[str] = None) -> Optional[Any]:
+    @classmethod
+    def create_from_json_file(cls, json_file_path: Optional[str] = None) -> Optional[Any]:
         """See :func:`tocsin.smdebug.create_from_json_file`."""
-        from .smdebug import create_from_json_file  # seldom needed, and not small
-
-        return create_from_json_file(json_file_path)
+        capture = capture_of_json_file(json_file_path)
+        return None if capture is None else opened(cls, {"capture": capture})
 
     # ---- collections
 

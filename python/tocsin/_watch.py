@@ -1,9 +1,9 @@
 """``watch()``: the one way to a hook."""
 
-import warnings
 from typing import Any, Mapping, Optional
 
-from . import _lifetime, adapters
+from . import _lifetime
+from ._opening import opened
 from ._phases import Wanted
 from .hook import Capture, Hook, Rules, Stop
 
@@ -36,44 +36,8 @@ def watch(model: Any = None, optimizer: Any = None, *, name: Optional[str] = Non
     """
     said = {"run": run, "job": job, "labels": labels, "out": out, "capture": capture, "config": config, "rules": rules,
             "stop": stop}
-    hook = _lifetime.hook_of(run, job)
-    if hook is not None and (model is not None or optimizer is not None) and hook.sink.deserted():
-        said = {key: value if value is not None else hook.said.get(key) for key, value in said.items()}
-        _lifetime.end_former(hook)
-        hook = None
-    if hook is None:
-        hook = Hook(**said)
-        hook.said = said
-        _lifetime.keep(hook)
-    else:
-        _say_what_comes_late(hook, said)
-    if hook.enabled:
-        try:
-            adapters.attach(hook.sink, model, optimizer, loss, name, phases)
-        except Exception as error:  # noqa: BLE001
-            hook.errors.add("watch", error)
-            warnings.warn(f"tocsin cannot watch this: {error}", RuntimeWarning, stacklevel=2)
+    hook: Hook = opened(Hook, said, model, optimizer, loss, name, phases)
     return hook
-
-
-def _say_what_comes_late(hook: Hook, said: Mapping[str, Any]) -> None:
-    """Settings belong to a run: a later watch() of it changes none, and nobody should believe that it does."""
-    late = [name for name in ("labels", "out", "capture", "config", "rules", "stop")
-            if said[name] is not None and not _same(said[name], hook.said.get(name))]
-    if not late:
-        return
-    text = " and ".join(f"{name}=" for name in late)
-    hook.errors.add("watch", ValueError(f"{text} comes with the first watch() of a run"))
-    warnings.warn(f"tocsin: watch({text}…) changes nothing: the run is open, and its settings came with the first watch(); "
-                  "close() the hook first, or name another run", RuntimeWarning, stacklevel=3)
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Of what a script may give, an array or a configuration object too."""
-    try:
-        return one is other or bool(one == other) or getattr(one, "__dict__", one) == getattr(other, "__dict__", other)
-    except Exception:  # noqa: BLE001
-        return False
 
 
 def unwatch(model: Any = None) -> None:

@@ -75,7 +75,7 @@ class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards
             self._open(options)
         except Exception as error:  # noqa: BLE001
             self.errors.last = str(error)
-            warnings.warn(f"tocsin is off: {error}", RuntimeWarning, stacklevel=3)
+            warnings.warn(f"tocsin is off: {error}", RuntimeWarning, stacklevel=4)
 
     def _open(self, options: _client.Options) -> None:
         client = _client.Client(options)

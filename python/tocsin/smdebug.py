@@ -10,7 +10,6 @@
 What a name does here stands at the method of :class:`tocsin.Hook`; what differs, in docs/collections.md.
 """
 
-import json
 import os
 import warnings
 from typing import Any, Iterable, Optional
@@ -19,6 +18,7 @@ from . import _lifetime
 from . import modes as _modes
 from . import hook as _hook
 from ._collections import Collection
+from ._job_file import capture_of_json_file
 from ._watch import watch
 from .core.collection import CollectionKeys
 from .hook_config import CollectionConfig, DebuggerHookConfig, ReductionConfig, SaveConfig, SaveConfigMode
@@ -26,8 +26,6 @@ from .hook_config import read as _read
 
 __all__ = ["Collection", "CollectionConfig", "CollectionKeys", "DebuggerHookConfig", "Hook", "ReductionConfig", "SaveConfig",
            "SaveConfigMode", "create_from_json_file", "create_trial", "del_hook", "get_hook", "modes", "set_hook"]
-
-JSON_OF_A_JOB = "/opt/ml/input/config/debughookconfig.json"
 
 modes = _modes.ModeKeys
 
@@ -41,14 +39,8 @@ def create_trial(*args: Any, **kwargs: Any) -> Any:
 def create_from_json_file(json_file_path: Optional[str] = None) -> Optional[Any]:
     """The hook that this JSON file describes, else the one of SMDEBUG_CONFIG_FILE_PATH, else that of the job; None where there is
     no file. A file that is named and not there is an error."""
-    named = json_file_path or os.environ.get("SMDEBUG_CONFIG_FILE_PATH")
-    path = named or JSON_OF_A_JOB
-    if not os.path.isfile(path):
-        if json_file_path:
-            raise FileNotFoundError(f"no such file: {path}")
-        return None
-    with open(path, encoding="utf-8") as file:
-        return watch(capture=json.load(file))
+    capture = capture_of_json_file(json_file_path)
+    return None if capture is None else watch(capture=capture)
 
 
 class _Kind(type):

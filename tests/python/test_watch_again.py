@@ -23,3 +23,20 @@ def test_the_same_settings_again_are_no_news(out):
         warnings.simplefilter("error")
         assert tocsin.watch(**{**settings, "labels": dict(settings["labels"])}) is hook
         assert tocsin.watch() is hook
+
+
+def test_a_warning_of_watch_names_the_line_that_called_it(out, tmp_path):
+    with pytest.warns(RuntimeWarning) as told:  # no such file, no mapping of labels, no rules that could stop
+        hook = tocsin.watch(out=out, job="places", config=str(tmp_path / "tocsin.yaml"), labels=3, stop="error")
+        tocsin.watch(capture="losses")  # comes late
+        tocsin.watch(model=object(), optimizer=3)
+    hook.close()
+    assert [one.filename for one in told] == [__file__] * len(told)
+    assert {word for one in told for word in ("labels=", "stop=", "no file", "capture=") if word in str(one.message)} == {
+        "labels=", "stop=", "no file", "capture="}
+
+
+def test_a_warning_of_a_hook_that_is_off_names_the_line_that_called_watch():
+    with pytest.warns(RuntimeWarning, match="tocsin is off") as told:
+        tocsin.watch(out="no\0path")
+    assert [one.filename for one in told] == [__file__]
