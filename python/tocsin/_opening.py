@@ -3,8 +3,9 @@
 import warnings
 from typing import Any, Mapping, Optional, Type
 
-from . import _lifetime, adapters
+from . import _lifetime
 from ._phases import Wanted
+from .adapters.attach import attach
 
 # What belongs to a run, and is said with the first watch() of it.
 SETTINGS = ("run", "job", "labels", "out", "capture", "config", "rules", "stop")
@@ -32,7 +33,7 @@ def opened(kind: Type[Any], given: Mapping[str, Any], model: Any = None, optimiz
                           "close() the hook first, or name another run", RuntimeWarning, stacklevel=3)
     if hook.enabled:
         try:
-            adapters.attach(hook.sink, model, optimizer, loss, name, phases)
+            attach(hook.sink, model, optimizer, loss, name, phases)
         except Exception as error:  # noqa: BLE001
             hook.errors.add("watch", error)
             warnings.warn(f"tocsin cannot watch this: {error}", RuntimeWarning, stacklevel=3)

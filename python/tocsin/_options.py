@@ -8,8 +8,8 @@ import warnings
 from typing import Any, Dict, Optional, Tuple
 
 from . import _client
-from ._judge import rules_text, stop_text
 from ._process import distributed, framework
+from ._rules_given import rules_text, stop_text
 from ._texts import path_of, utf8
 
 

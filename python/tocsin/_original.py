@@ -107,12 +107,12 @@ class OriginalNames:
     @contained()
     def register_loss(self, loss_module: Any) -> None:
         """The output of a PyTorch loss module, or of a Gluon loss block, is logged as ``loss``."""
-        from . import adapters
+        from .adapters.attach import attach
 
         if hasattr(loss_module, "collect_params"):
             self.register_block(loss_module)
         else:
-            adapters.attach(self.sink, None, None, loss_module)  # type: ignore[attr-defined]
+            attach(self.sink, None, None, loss_module)  # type: ignore[attr-defined]
 
     @contained()
     def register_block(self, block: Any) -> None:

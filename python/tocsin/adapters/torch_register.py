@@ -5,7 +5,7 @@ import sys
 import weakref
 from typing import Any, Callable, List
 
-from .. import adapters
+from .attach import attach
 
 
 def register(hook: Any, model: Any) -> None:
@@ -15,11 +15,11 @@ def register(hook: Any, model: Any) -> None:
     torch = sys.modules["torch"]
     there = [one for one in gc.get_objects() if isinstance(one, torch.optim.Optimizer) and _updates(one, model)]
     for optimizer in there:
-        adapters.attach(hook.sink, model, optimizer, None)
+        attach(hook.sink, model, optimizer, None)
     if there:
         return
     before = set(map(id, hook.sink.adapters()))
-    adapters.attach(hook.sink, model, None, None)
+    attach(hook.sink, model, None, None)
     alone = [one for one in hook.sink.adapters() if id(one) not in before]
     _when_it_updates(torch, weakref.ref(hook), weakref.ref(model), alone)
 
@@ -43,7 +43,7 @@ def _when_it_updates(torch: Any, hook: Callable[[], Any], model: Callable[[], An
             if _updates(optimizer, watched):
                 while alone:
                     watching.sink.let_go(alone.pop())
-                adapters.attach(watching.sink, watched, optimizer, None)
+                attach(watching.sink, watched, optimizer, None)
 
     optimizers = sys.modules.get("torch.optim.optimizer")  # torch 1.13 hides it
     every = getattr(optimizers, "register_optimizer_step_pre_hook", None)
