@@ -117,8 +117,8 @@ def captured(model):
 
 def measure(tensors):
     """Statistics of the tensors as the hook has them made, without reading them back."""
-    from tocsin._device_counts import DeviceCounts
-    from tocsin.adapters import torch_device
+    from tocsin.tensors.device_counts import DeviceCounts
+    from tocsin.tensors import torch_device
 
     counts = DeviceCounts()
     made = torch_device.device_rows([(i, tensor, 0) for i, tensor in enumerate(tensors)], None, counts)
@@ -253,9 +253,9 @@ def main():
     if arguments.device == "cuda":
         print(f"# {torch.cuda.get_device_name()}, torch {torch.__version__}")
     else:
-        from tocsin.adapters import torch_capture
+        from tocsin.adapters.torch import capture
 
-        torch_capture.on_host = lambda tensor: False
+        capture.on_host = lambda tensor: False
         print(f"# tensors in host memory, torch {torch.__version__}: no figure means anything")
     with tempfile.TemporaryDirectory() as directory:
         bandwidth()

@@ -119,7 +119,7 @@ def nothing_of(_):
 def child(scenario, out, steps):
     """Prints the 99th percentiles as JSON, in microseconds, and what shows that the trouble was there."""
     if scenario == "full queue":
-        from tocsin import hook as module
+        from tocsin.hook import hook as module
 
         options_of = module.client_options
 
@@ -318,7 +318,7 @@ def passes(calls):
 
 def waits(calls):
     """(phase, microseconds) of what is replaced in PyTorch, above a function that does nothing: the median of batches."""
-    from tocsin.adapters.torch_waits import PLACES, Waits, _Timed
+    from tocsin.adapters.torch.surroundings.waits import PLACES, Waits, _Timed
 
     (waits_of,) = (one for one in calls.hook.sink.adapters() if isinstance(one, Waits))
     found, clock = [], time.perf_counter_ns
@@ -339,7 +339,7 @@ def reduces(calls):
     """Microseconds in a backward pass, above one whose hook does nothing: the median."""
     import torch
 
-    from tocsin.adapters.torch_reduces import Reduces
+    from tocsin.adapters.torch.models.reduces import Reduces
 
     class Averaging:
         require_backward_grad_sync = True

@@ -54,7 +54,7 @@ def with_vocabulary(text, words):
 
 
 def python_vocabulary(words):
-    """python/tocsin/_vocabulary.py: the package works without the program beside it."""
+    """python/tocsin/library/vocabulary.py: the package works without the program beside it."""
     out = '"""The words and codes of the library. Written by tools/docs from `tocsin schema vocabulary`."""\n'
     for name in ("modes", "dtypes", "roles"):
         pairs = ", ".join(f'"{word}":\N{NO-BREAK SPACE}{code}' for word, code in words[name].items())

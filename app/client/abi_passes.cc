@@ -1,4 +1,4 @@
-// Times of a model's forward and backward pass, as the two hooks on it take them. python/tocsin/adapters/torch_phases.py says
+// Times of a model's forward and backward pass, as the two hooks on it take them. python/tocsin/adapters/torch/models/phases.py says
 // what is timed, has the same in Python, and does what is rare: evaluations, outputs that are no tensor.
 #include <cstddef>
 #include <cstdint>

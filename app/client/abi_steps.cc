@@ -1,5 +1,5 @@
 // What a loop calls at every step (the calls around an optimizer's update, `hook.log()`, `hook.should_stop()`), while the
-// clock is lent: python/tocsin/_steps.py says when that is. Whatever is not as in most steps is left to the function of
+// clock is lent: python/tocsin/loop/steps.py says when that is. Whatever is not as in most steps is left to the function of
 // Python that does all of it; until it is known that nothing is, nothing is done.
 #include <array>
 #include <cstddef>

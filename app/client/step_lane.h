@@ -11,7 +11,7 @@
 namespace tocsin::app::client {
 
 /// Keeps short times of phases and, where nothing else is captured, scalars until the step ends, so that all of it
-/// goes to the session in one call. For one thread at a time. `python/tocsin/_lane.py` has the same in Python.
+/// goes to the session in one call. For one thread at a time. `python/tocsin/library/lane.py` has the same in Python.
 class StepLane {
  public:
   static constexpr std::size_t kMost = 32;

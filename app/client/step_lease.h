@@ -7,7 +7,7 @@
 
 namespace tocsin::app::client {
 
-/// What `StepClock` (python/tocsin/_steps.py) lends in the steps that are like most: one optimizer, training, nothing
+/// What `StepClock` (python/tocsin/loop/steps.py) lends in the steps that are like most: one optimizer, training, nothing
 /// captured, nothing on a device. Whoever looks at the clock in Python takes it back first. `owner` is null: it is not lent.
 struct StepLease {
   enum State : long { fresh, logged, held };

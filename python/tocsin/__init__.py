@@ -11,9 +11,9 @@
 Importing the package starts nothing and loads no library; work begins at the first ``watch``.
 """
 
-from ._commands import StopRequest
-from ._watch import get_hook, unwatch, watch
-from .hook import EXIT_STOPPED, Hook
+from .hook.commands import StopRequest
+from .hook.hook import EXIT_STOPPED, Hook
+from .hook.watching import get_hook, unwatch, watch
 
 __version__ = "0.1.0"
 # Seldom needed, and not small: loaded when they are asked for.
@@ -23,7 +23,7 @@ __all__ = ["EXIT_STOPPED", "Hook", "Rule", "StopRequest", "__version__", "get_ho
 
 def __getattr__(name):
     if name in _CONFIG or name == "DebugHookConfig":  # the job description's word for it
-        from . import hook_config
+        from .settings import hook_config
         return getattr(hook_config, name.replace("DebugHook", "DebuggerHook"))
     if name == "Rule":  # a training process needs none
         from .rules import Rule

@@ -81,13 +81,13 @@ def with_callback(function, what, make):
 
 
 def _torch(torch):
-    from tocsin import _attach_torch
-    _attach_torch.begin(torch, guarded, say)
+    from .attach import torch_optimizers
+    torch_optimizers.begin(torch, guarded, say)
 
 
 def _transformers(module):
     def add(trainer):
-        from tocsin.transformers import TocsinCallback
+        from .frameworks.transformers import TocsinCallback
         if not _ours(trainer.callback_handler.callbacks):
             trainer.add_callback(TocsinCallback())
             say("attached to transformers.Trainer")
@@ -97,7 +97,7 @@ def _transformers(module):
 
 def _lightning(module):
     def add(trainer):
-        from tocsin.lightning import TocsinCallback
+        from .frameworks.lightning import TocsinCallback
         if not _ours(trainer.callbacks):
             trainer.callbacks.append(TocsinCallback())
             say("attached to lightning.Trainer")
@@ -115,7 +115,7 @@ def _boosting(module, make):
 
 def _xgboost(module):
     def make():
-        from tocsin.xgboost import TocsinCallback
+        from .frameworks.xgboost import TocsinCallback
         return TocsinCallback()
 
     _boosting(module, make)
@@ -123,7 +123,7 @@ def _xgboost(module):
 
 def _lightgbm(module):
     def make():
-        from tocsin.lightgbm import callback
+        from .frameworks.lightgbm import callback
         return callback()
 
     _boosting(module, make)
@@ -131,7 +131,7 @@ def _lightgbm(module):
 
 def _keras(module):
     def make():
-        from tocsin.keras import TocsinCallback
+        from .frameworks.keras import TocsinCallback
         return TocsinCallback()
 
     module.Model.fit = with_callback(module.Model.fit, "keras.Model.fit", make)

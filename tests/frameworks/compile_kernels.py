@@ -12,7 +12,7 @@ from triton.backends.compiler import GPUTarget
 from triton.backends.nvidia.compiler import get_ptxas
 from triton.compiler import ASTSource
 
-from tocsin.adapters import torch_kernels, torch_triton
+from tocsin.tensors import torch_kernels, torch_triton
 
 
 def compiled(kernel, signature, constants, capability):

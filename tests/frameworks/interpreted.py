@@ -7,10 +7,10 @@ import torch
 
 from tests.support import device_cases
 
-from tocsin import _client
-from tocsin._device_counts import DeviceCounts
-from tocsin.adapters import torch_device, torch_kernels, torch_triton
-from tocsin.adapters.torch_scaling import Scaling
+from tocsin.adapters.torch.optimizers.scaling import Scaling
+from tocsin.library import abi
+from tocsin.tensors import torch_device, torch_kernels, torch_triton
+from tocsin.tensors.device_counts import DeviceCounts
 
 assert os.environ.get("TRITON_INTERPRET") == "1"
 
@@ -60,11 +60,11 @@ def test_a_list_of_tensors_that_changes_is_told_apart():
 
 def test_the_loss_scale_is_read_in_the_same_launches(launches):
     gradient = torch.randn(100) * 1024
-    named = [(1, gradient.bfloat16(), _client.FLAG_UNSCALED)]
+    named = [(1, gradient.bfloat16(), abi.FLAG_UNSCALED)]
     rows, _ = torch_device.device_rows(named, Scaling(torch.tensor([1024.0]), torch.tensor(1.0)), DeviceCounts())
     row = rows()[0]
     assert row.abs_sum == pytest.approx(float((gradient.bfloat16().double() / 1024).abs().sum()), rel=1e-5)
-    assert row.meta & _client.FLAG_SKIPPED and len(launches) == 2
+    assert row.meta & abi.FLAG_SKIPPED and len(launches) == 2
 
 
 def test_a_chunk_is_read_twice_only_where_it_must_be(monkeypatch, launches):

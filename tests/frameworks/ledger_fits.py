@@ -1,5 +1,5 @@
 """Small Keras trainings in a process of one backend: ledger_fits.py FOLDER. A line of JSON says what their ledgers told,
-beside the same numbers from NumPy (python/tocsin/_ledger.py, itself tested against loops) of what the model predicts.
+beside the same numbers from NumPy (python/tocsin/ledger/moments.py, itself tested against loops) of what the model predicts.
 The rate is 0, so the model of each step is known."""
 import json
 import os
@@ -10,11 +10,11 @@ import keras  # noqa: E402
 import numpy  # noqa: E402
 
 from tests.support.hook_support import Telemetry, wire  # noqa: E402
-from tocsin._batch import Wanted, batch  # noqa: E402
-from tocsin._batch_book import BatchBook  # noqa: E402
-from tocsin._ledger import Form, Operations, moments, prepared  # noqa: E402
-from tocsin._ledger_constants import Constant, split  # noqa: E402
 from tocsin.keras import TocsinCallback  # noqa: E402
+from tocsin.ledger.batch import Wanted, batch  # noqa: E402
+from tocsin.ledger.batch_book import BatchBook  # noqa: E402
+from tocsin.ledger.constants import Constant, split  # noqa: E402
+from tocsin.ledger.moments import Form, Operations, moments, prepared  # noqa: E402
 
 BATCH = 16
 PREFIX = "ledger/"

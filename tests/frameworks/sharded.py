@@ -9,7 +9,7 @@ import torch
 from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
 
 import tocsin
-from tocsin.adapters import torch_capture
+from tocsin.adapters.torch import capture
 
 STATISTICS = ["at_least(0.05)", "quantiles", "median", "histogram"]
 CAPTURE = {"every": "1 step", "overhead": "100%", "collections": {
@@ -18,7 +18,7 @@ CAPTURE = {"every": "1 step", "overhead": "100%", "collections": {
 
 def main(folder, kind, path="host"):
     if path == "device":  # as on a GPU; without a wait there is nothing to see of it
-        torch_capture.on_host = lambda tensor: False
+        capture.on_host = lambda tensor: False
     torch.distributed.init_process_group("gloo")
     rank = torch.distributed.get_rank()
     torch.manual_seed(0)

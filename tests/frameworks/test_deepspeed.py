@@ -11,7 +11,7 @@ import torch
 from tests.frameworks.test_statistics import summaries
 from tests.support.hook_support import ROOT, Telemetry
 
-from tocsin.adapters import torch_zero
+from tocsin.adapters.torch.optimizers import zero
 
 
 @pytest.mark.parametrize("stage", [0, 1, 2, 3])
@@ -46,10 +46,10 @@ def test_a_loss_scale_is_divided_by_and_an_overflow_is_left_out():
     """As DeepSpeed does inside of step(): by then the rows are out."""
     optimizer = types.SimpleNamespace(loss_scale=1024.0, dynamic_loss_scale=True, overflow=False,
                                       param_groups=[{"params": [torch.zeros(1)]}])
-    scaling = torch_zero.scaling(optimizer, lambda: [("a", Piece(1.0, 2.0)), ("b", Piece(3.0))])
+    scaling = zero.scaling(optimizer, lambda: [("a", Piece(1.0, 2.0)), ("b", Piece(3.0))])
     assert scaling.divisor() == 1024.0 and not scaling.skipped()
-    scaling = torch_zero.scaling(optimizer, lambda: [("a", Piece(1.0, 2.0)), ("b", Piece(float("inf")))])
+    scaling = zero.scaling(optimizer, lambda: [("a", Piece(1.0, 2.0)), ("b", Piece(float("inf")))])
     assert scaling.skipped()
     optimizer.overflow = True  # what step() found of all ranks
     assert scaling.skipped_later()[0]()
-    assert torch_zero.scaling(types.SimpleNamespace(loss_scale=1.0, dynamic_loss_scale=False), list) is None
+    assert zero.scaling(types.SimpleNamespace(loss_scale=1.0, dynamic_loss_scale=False), list) is None

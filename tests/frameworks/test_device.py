@@ -43,4 +43,4 @@ def test_a_watched_model_in_host_memory_needs_no_triton(tmp_path):
               "before = 'triton' in sys.modules\n"
               "h = tocsin.watch(m, o); m(torch.ones(1, 2)).sum().backward(); o.step(); h.close()\n"
               "assert h.stats()['rows_total'] >= 4 and 'device' not in h.stats()\n"
-              "assert before or 'tocsin.adapters.torch_kernels' not in sys.modules", TOCSIN_OUT=str(tmp_path))
+              "assert before or 'tocsin.tensors.torch_kernels' not in sys.modules", TOCSIN_OUT=str(tmp_path))

@@ -12,12 +12,12 @@ import optax  # noqa: E402
 import pytest  # noqa: E402
 from jax import numpy as jnp  # noqa: E402
 
-import tocsin._jax_ledger  # noqa: E402
+import tocsin.frameworks.jax_ledger  # noqa: E402
 import tocsin.jax  # noqa: E402
 from tests.support.hook_support import Telemetry, wire  # noqa: E402
 from tests.support.program import run_cli  # noqa: E402
-from tocsin._batch import Wanted, batch, moments_of, table_of  # noqa: E402
-from tocsin._ledger import HEAD, Form, Operations, moments, prepared  # noqa: E402
+from tocsin.ledger.batch import Wanted, batch, moments_of, table_of  # noqa: E402
+from tocsin.ledger.moments import HEAD, Form, Operations, moments, prepared  # noqa: E402
 
 
 def told(out, call, mode=wire.TRAIN):
@@ -147,7 +147,7 @@ def test_what_a_batch_holds_is_that_of_numpy(name, when):
     x, t = INPUTS[name], T[:, :1].astype("float32")
     flag = (True,) if when == "traced" else ()
     got = jax.jit(lambda z, t, x, *flag: tocsin.jax.ledger(z, t, "squared", inputs=[x], **({"when": flag[0]} if flag else {})))(t, t, x, *flag)
-    ((_, _, _, held),) = tocsin._jax_ledger.vectors(got, lambda reason: pytest.fail(reason))
+    ((_, _, _, held),) = tocsin.frameworks.jax_ledger.vectors(got, lambda reason: pytest.fail(reason))
     wanted = batch(Operations(), "squared", "squared", t, t, [x], Wanted(256))
     assert (held.prints[:, 0] == wanted.prints[:, 0]).all() and (held.prints[:, 1] == wanted.prints[:, 1]).all()
     mine, others = moments_of(held.form, held.numbers), moments_of(wanted.form, wanted.numbers)

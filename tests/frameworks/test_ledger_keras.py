@@ -14,8 +14,8 @@ import pytest  # noqa: E402
 from tests.frameworks.ledger_fits import BATCH, expected, told  # noqa: E402
 from tests.support.hook_support import ROOT, Telemetry, wire  # noqa: E402
 from tests.support.program import run_cli  # noqa: E402
-from tocsin._ledger import Form  # noqa: E402
 from tocsin.keras import TocsinCallback  # noqa: E402
+from tocsin.ledger.moments import Form  # noqa: E402
 
 BACKENDS = ("tensorflow", "torch", "jax")
 CALLS = {"sparse": "sparse_categorical_crossentropy", "logits": "sparse_categorical_crossentropy", "smoothed": "categorical_crossentropy",

@@ -285,7 +285,7 @@ def test_nobody_waits_for_a_device(case):
     """A stand-in for a tensor of a GPU has no numbers: whoever asks for one, as who waits for a device does, fails."""
     from torch._subclasses import FakeTensorMode
 
-    from tocsin.adapters.torch_ledger_calls import Arguments, measure
+    from tocsin.adapters.torch.ledger.calls import Arguments, measure
     name, given = ON_A_DEVICE[case]
     state = {}
     with FakeTensorMode():

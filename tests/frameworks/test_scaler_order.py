@@ -1,4 +1,4 @@
-"""The order of a gradient scaler's calls: what passes in silence is told (tocsin.adapters.torch_scaler_order), PyTorch raises at the rest."""
+"""The order of a gradient scaler's calls: what passes in silence is told (tocsin.adapters.torch.first_updates.scaler_order), PyTorch raises at the rest."""
 import pytest
 import torch
 

@@ -1,4 +1,4 @@
-"""A gradient scaler that leaves out many updates, as the hook counts them (tocsin.adapters.torch_scalers) and the rule `precision` judges."""
+"""A gradient scaler that leaves out many updates, as the hook counts them (tocsin.adapters.torch.optimizers.scalers) and the rule `precision` judges."""
 import pytest
 import torch
 

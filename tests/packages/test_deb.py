@@ -15,7 +15,7 @@ hook.log(loss=float("inf"))
 hook.step()
 hook.close()
 print(sorted({issue["labels"]["rule"] for issue in hook.issues()}))
-from tocsin._client import library
+from tocsin.library.abi import library
 print(library().path)
 print([row["value"] for row in tocsin.reading.Tensors("data").get("loss")])
 """

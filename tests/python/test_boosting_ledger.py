@@ -5,10 +5,10 @@ import numpy
 import pytest
 
 from tests.reference.rules.parity import unlike
-from tocsin import _boosting_columns as columns
-from tocsin._boosting_ledger import BoosterLedger, DataSet
-from tocsin._boosting_rows import MOST_COLUMNS, rows_of
-from tocsin._boosting_trivial import LabelSet, trivial
+from tocsin.ledger import boosting_columns as columns
+from tocsin.ledger.boosting import BoosterLedger, DataSet
+from tocsin.ledger.boosting_rows import MOST_COLUMNS, rows_of
+from tocsin.ledger.boosting_trivial import LabelSet, trivial
 
 
 def table(rows=2000, width=5, seed=0):

@@ -1,4 +1,4 @@
-"""A callback that has trained can be copied and pickled, as estimators and models are with their callbacks (tocsin._copies)."""
+"""A callback that has trained can be copied and pickled, as estimators and models are with their callbacks (tocsin.frameworks.copies)."""
 
 import copy
 import importlib
@@ -11,8 +11,8 @@ import torch
 
 from tests.support.hook_support import CommandWriter, Telemetry, wait_for
 
-from tocsin._callback import Watcher
-from tocsin._copies import Copyable
+from tocsin.frameworks.callback import Watcher
+from tocsin.frameworks.copies import Copyable
 
 
 class Base:

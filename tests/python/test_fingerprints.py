@@ -3,8 +3,8 @@ import numpy
 import pytest
 import torch
 
-from tocsin._fingerprints import Kept, Pass, mixed
-from tocsin.adapters import torch_ledger_fingerprints as made
+from tocsin.adapters.torch.ledger import fingerprints as made
+from tocsin.ledger.fingerprints import Kept, Pass, mixed
 
 SALT = made.Salt()
 TENSORS = {

@@ -8,7 +8,7 @@ import pytest
 from tests.support.hook_support import Telemetry
 
 import tocsin
-from tocsin import _alerts
+from tocsin.hook import alerts as _alerts
 
 
 class Level(enum.Enum):  # as another tool's

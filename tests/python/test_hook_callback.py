@@ -4,7 +4,7 @@ import torch
 from tests.support.hook_support import CommandWriter, Telemetry, wait_for
 
 import tocsin
-from tocsin._callback import Watcher, any_rank, loss_of, scalars
+from tocsin.frameworks.callback import Watcher, any_rank, loss_of, scalars
 
 
 def make():

@@ -1,4 +1,4 @@
-"""What is kept of a training is what was trained (tocsin.adapters.torch_checkpoints)."""
+"""What is kept of a training is what was trained (tocsin.adapters.torch.surroundings.checkpoints)."""
 import argparse
 import copy
 import io

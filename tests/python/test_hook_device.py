@@ -15,11 +15,11 @@ from tests.support.hook_support import Telemetry
 from tests.support.small_model import backward, make
 
 import tocsin
-from tocsin import _client
-from tocsin._device_counts import DeviceCounts
-from tocsin.adapters import torch as torch_adapter
-from tocsin.adapters import torch_capture, torch_device, torch_layout, torch_packed, torch_staging
-from tocsin.adapters.torch_scaling import Scaling
+from tocsin.adapters.torch import adapter as torch_adapter, capture as torch_capture
+from tocsin.adapters.torch.optimizers.scaling import Scaling
+from tocsin.library import abi
+from tocsin.tensors import torch_device, torch_layout, torch_packed, torch_staging
+from tocsin.tensors.device_counts import DeviceCounts
 
 
 @pytest.fixture
@@ -89,8 +89,8 @@ def test_without_triton_the_number_of_launches_does_not_grow_with_the_number_of_
 def test_a_device_divides_gradients_by_the_loss_scale_and_says_what_was_skipped():
     torch.manual_seed(3)
     weight, gradient = torch.randn(5, 4), torch.randn(5, 4)
-    named = [(1, weight, 0), (2, gradient * 8, _client.FLAG_UNSCALED)]
-    for found_inf, flags in ((0.0, _client.FLAG_UNSCALED), (1.0, _client.FLAG_UNSCALED | _client.FLAG_SKIPPED)):
+    named = [(1, weight, 0), (2, gradient * 8, abi.FLAG_UNSCALED)]
+    for found_inf, flags in ((0.0, abi.FLAG_UNSCALED), (1.0, abi.FLAG_UNSCALED | abi.FLAG_SKIPPED)):
         rows, _ = torch_device.device_rows(named, Scaling(torch.tensor(8.0), torch.tensor(found_inf)), DeviceCounts())
         given = list(rows())
         for row, value in zip(given, (weight, gradient)):

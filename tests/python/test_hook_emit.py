@@ -8,7 +8,7 @@ import torch
 from tests.support.hook_support import Telemetry, wire
 
 import tocsin
-from tocsin import _lane
+from tocsin.library import lane as _lane
 
 SUMS = {"count": 4, "sum": 2.0, "sumsq": 14.0, "m2": 13.0, "abs_sum": 6.0, "min": -2.0, "max": 3.0, "zero": 1, "negative": 1}
 

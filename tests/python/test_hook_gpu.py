@@ -9,8 +9,8 @@ import torch
 from tests.support.device_events import Event
 from tests.support.hook_support import ROOT
 
-from tocsin._device_counts import DeviceCounts
-from tocsin.adapters import torch_device, torch_staging
+from tocsin.tensors import torch_device, torch_staging
+from tocsin.tensors.device_counts import DeviceCounts
 
 
 class Recorded:

@@ -10,9 +10,9 @@ import torch
 from tests.support.hook_support import Telemetry, wire
 
 import tocsin
-from tocsin import _lane
-from tocsin._steps import FRESH, HELD, LOGGED, OPEN
-from tocsin.adapters import torch_update_watch
+from tocsin.adapters.torch.movement import update_watch
+from tocsin.library import lane
+from tocsin.loop.steps import FRESH, HELD, LOGGED, OPEN
 
 FUSED = {"fused": True} if "fused" in torch.optim.SGD.__init__.__code__.co_varnames else {}
 
@@ -20,7 +20,7 @@ FUSED = {"fused": True} if "fused" in torch.optim.SGD.__init__.__code__.co_varna
 @pytest.fixture(autouse=True)
 def nobody_looks_at_updates(monkeypatch):
     """Which updates are looked at depends on times, and the first are done in Python (test_hook_movement.py)."""
-    monkeypatch.setattr(torch_update_watch, "Movement", lambda sink: None)
+    monkeypatch.setattr(update_watch, "Movement", lambda sink: None)
 
 
 class Job:
@@ -191,7 +191,7 @@ def done(monkeypatch, tmp_path, seed, native, second=False, dropout=False):
     out = str(tmp_path / ("native" if native else "python"))
     with monkeypatch.context() as patch:
         if not native:
-            patch.setattr(_lane, "native", lambda library, handle: None)
+            patch.setattr(lane, "native", lambda library, handle: None)
         job = Job(out, seed, dropout)
         if second:
             job.RARE = (*Job.RARE, Job.second_optimizer)

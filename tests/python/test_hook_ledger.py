@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from tests.support.hook_support import Telemetry, wire
 
 import tocsin
-from tocsin.adapters import torch_ledger_functions
+from tocsin.adapters.torch.ledger import functions
 
 
 def ledger_of(out):
@@ -150,15 +150,15 @@ def test_evaluations_have_the_constant_of_training(out):
 
 
 def test_a_closed_hook_leaves_the_functions_of_torch(out):
-    before = [getattr(F, name) for name in torch_ledger_functions.NAMES]
+    before = [getattr(F, name) for name in functions.NAMES]
     hook = tocsin.watch(torch.nn.Linear(1, 1), out=out)
-    during = [getattr(F, name) for name in torch_ledger_functions.NAMES]
+    during = [getattr(F, name) for name in functions.NAMES]
     assert all(one is not other for one, other in zip(before, during))
     assert all(one.__name__ == other.__name__ and one.__module__ == other.__module__ and one.__doc__ == other.__doc__
                for one, other in zip(before, during))
     assert all(pickle.loads(pickle.dumps(one)) is one and copy.deepcopy(one) is one for one in during)
     hook.close()
-    assert [getattr(F, name) for name in torch_ledger_functions.NAMES] == before
+    assert [getattr(F, name) for name in functions.NAMES] == before
 
 
 def test_micro_batches_of_a_step_are_added_up(out):

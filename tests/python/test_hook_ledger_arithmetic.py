@@ -6,8 +6,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from tocsin.adapters import torch_ledger_host, torch_ledger_rows
-from tocsin.adapters.torch_ledger_calls import Arguments, measure
+from tocsin.adapters.torch.ledger import host as torch_ledger_host, rows as torch_ledger_rows
+from tocsin.adapters.torch.ledger.calls import Arguments, measure
 
 @pytest.fixture(autouse=True, params=("numpy", "torch"))
 def computed_by(request, monkeypatch):
@@ -307,7 +307,7 @@ def test_masked_rows_count_for_nothing(monkeypatch, smoothing, weighted):
     def on_device(torch_, valid, width, pairing):
         return torch_ledger_rows._rows_on_device(torch_, valid, 1, min(torch_ledger_rows.most(width), len(valid)), pairing)
 
-    monkeypatch.setattr("tocsin.adapters.torch_ledger_classes.rows_that_count", on_device)
+    monkeypatch.setattr("tocsin.adapters.torch.ledger.classes.rows_that_count", on_device)
     found = [told("cross_entropy", other, scores + k, targets, **options) for k in range(2)]
     for one, two in zip(found, expected):
         assert one == pytest.approx(two, rel=1e-9)

@@ -10,9 +10,9 @@ from tests.support.hook_support import Telemetry, wire
 from tests.support.program import run_cli
 
 import tocsin
-from tocsin._batch import Wanted, batch, moments_of, table_of
-from tocsin._ledger import Operations
-from tocsin._ledger_book import Pace
+from tocsin.ledger.batch import Wanted, batch, moments_of, table_of
+from tocsin.ledger.book import Pace
+from tocsin.ledger.moments import Operations
 
 
 @pytest.fixture(autouse=True)

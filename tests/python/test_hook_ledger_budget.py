@@ -1,8 +1,8 @@
 """How often the ledger is taken: a function of times alone."""
 import pytest
 
-from tocsin.adapters import torch_ledger_budget
-from tocsin.adapters.torch_ledger_budget import Budget
+from tocsin.adapters.torch.ledger import budget as torch_ledger_budget
+from tocsin.adapters.torch.ledger.budget import Budget
 
 
 def measured(step_seconds, cost, steps=20000):

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from tests.python.test_hook_ledger import TRAIN, ledger_of
 
 import tocsin
-from tocsin.adapters.torch_ledger_embeddings import MAX_CALLS, Embedding, Embeddings, embedding_of, sums_of_embedding
+from tocsin.adapters.torch.ledger.embeddings import MAX_CALLS, Embedding, Embeddings, embedding_of, sums_of_embedding
 
 
 def told(rows):

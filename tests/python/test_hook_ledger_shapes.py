@@ -6,7 +6,7 @@ from torch.nn import functional
 from tests.support.hook_support import Telemetry
 
 import tocsin
-from tocsin.adapters.torch_ledger_shapes import all_against_all
+from tocsin.adapters.torch.ledger.shapes import all_against_all
 
 N = 24
 

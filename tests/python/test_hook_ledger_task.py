@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from tests.python.test_hook_ledger import EVAL, TRAIN, classes, ledger_of, quantities, total, train
 
 import tocsin
-from tocsin.adapters.torch_ledger_models import squared_error
+from tocsin.adapters.torch.ledger.models import squared_error
 
 
 def calls_of(out):

@@ -1,4 +1,4 @@
-"""Updates that a gradient scaler leaves out from some step on: the loop goes on, and nothing trains (tocsin.adapters.torch_left_out).
+"""Updates that a gradient scaler leaves out from some step on: the loop goes on, and nothing trains (tocsin.adapters.torch.surroundings.left_out).
 
 tests/frameworks/test_mixed_precision.py has PyTorch's own scaler; here is what any of them does.
 """
@@ -11,7 +11,7 @@ import torch
 from tests.support.hook_support import Telemetry
 
 import tocsin
-from tocsin.adapters.torch_left_out import LeftOut
+from tocsin.adapters.torch.surroundings.left_out import LeftOut
 
 
 def train(out, bad_from, steps=120, losses_per_update=1, clear="before", pause=0.0, bad=float("nan")):

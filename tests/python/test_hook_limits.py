@@ -10,7 +10,7 @@ import pytest
 from tests.support.hook_support import PACKAGE, ROOT, Telemetry, wire
 
 import tocsin
-from tocsin._texts import NAME_BYTES
+from tocsin.library.texts import NAME_BYTES
 
 MARK = re.compile("…#[0-9a-f]{8}$")
 

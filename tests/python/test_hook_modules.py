@@ -256,7 +256,7 @@ class Looks(torch.nn.Module):
 
 
 def test_what_makes_the_two_states_of_a_model_differ():
-    from tocsin.adapters.torch_state import state_matters
+    from tocsin.adapters.torch.models.state import state_matters
     nn = torch.nn
     for part in (nn.Dropout(0.1), nn.BatchNorm1d(3), nn.LSTM(3, 3, 2, dropout=0.1), nn.RReLU(), Looks(),
                  nn.TransformerEncoderLayer(4, 2)):

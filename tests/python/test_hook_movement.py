@@ -1,4 +1,4 @@
-"""Whether what may move moves, and down the loss, as the hook counts it (tocsin.adapters.torch_movement, torch_way, torch_still)."""
+"""Whether what may move moves, and down the loss, as the hook counts it (tocsin.adapters.torch.movement.movement, torch_way, torch_still)."""
 
 import math
 
@@ -8,7 +8,7 @@ import torch
 from tests.support.hook_support import Telemetry
 
 import tocsin
-from tocsin.adapters import torch_movement
+from tocsin.adapters.torch.movement import movement
 
 ROOM = "ledger/movement/"
 O = torch.optim
@@ -285,7 +285,7 @@ def test_it_does_not_change_the_training(out):
 
 @pytest.mark.parametrize("share", [0.001, math.inf], ids=["as much as it may", "without a limit"])
 def test_behind_its_first_updates_the_library_carries_the_steps(out, monkeypatch, share):
-    monkeypatch.setattr(torch_movement, "SHARE", share)
+    monkeypatch.setattr(movement, "SHARE", share)
     net = torch.nn.Linear(4, 3)
     made = O.SGD(net.parameters(), 0.1)
     hook = tocsin.watch(net, made, out=out, job="movement", capture={"every": "7 steps", "overhead": "100%"})

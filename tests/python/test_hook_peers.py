@@ -1,5 +1,5 @@
 """How far tensors move beside others of their role, whether gradients have a direction, and what the loss must fall by, as the hook counts it
-(tocsin.adapters.torch_peers, torch_movement)."""
+(tocsin.adapters.torch.movement.peers, torch_movement)."""
 
 import math
 
@@ -9,7 +9,7 @@ import torch
 from tests.support.hook_support import Telemetry
 
 import tocsin
-from tocsin.adapters.torch_peers import Peers
+from tocsin.adapters.torch.movement.peers import Peers
 
 ROOM = "ledger/movement/"
 

@@ -9,8 +9,8 @@ import torch
 from tests.support.hook_support import Telemetry, wire
 
 import tocsin
-from tocsin import _lane
-from tocsin.adapters import torch_phases, torch_scripting
+from tocsin.adapters.torch.models import phases as torch_phases, scripting
+from tocsin.library import lane
 
 STEP = ["forward", "backward", "optimizer"]
 
@@ -20,7 +20,7 @@ def way(request, monkeypatch):
     """What is done at every pass, in both ways."""
     native = request.param == "functions of the library"
     if not native:
-        monkeypatch.setattr(_lane, "native", lambda library, handle: None)
+        monkeypatch.setattr(lane, "native", lambda library, handle: None)
     made = torch_phases.Passes.__init__
 
     def checked(self, *args, **kwargs):
@@ -67,7 +67,7 @@ def test_of_every_step_without_a_word_of_the_script(out):
             (["initialization"] if step == 0 else []) + STEP + (["finalization"] if step == 2 else [])
     assert sum(name == "data_wait" for name, _, _ in told) == 4  # three batches, and that there are no more
     assert all(duration > 0 for _, _, duration in told)
-    assert not model._forward_hooks and not model._forward_pre_hooks and torch_scripting._SCRIPTED not in model.__dict__
+    assert not model._forward_hooks and not model._forward_pre_hooks and scripting._SCRIPTED not in model.__dict__
 
 
 def test_they_can_be_left_out(out):

@@ -13,7 +13,7 @@ from torch import nn
 from torch.optim import lr_scheduler as schedulers
 
 import tocsin
-from tocsin.adapters import torch_schedule_ends
+from tocsin.adapters.torch.surroundings import schedule_ends
 
 STEPS = {name: vars(one)["step"] for name, one in vars(schedulers).items() if isinstance(one, type) and "step" in vars(one)}
 
@@ -108,7 +108,7 @@ if hasattr(schedulers, "PolynomialLR"):
 @pytest.mark.parametrize("name", ENDS)
 def test_where_a_scheduler_ends(name):
     make, expected = ENDS[name]
-    found = torch_schedule_ends.end_of(make(torch.optim.SGD(job()[0].parameters(), 0.1, momentum=0.9)))
+    found = schedule_ends.end_of(make(torch.optim.SGD(job()[0].parameters(), 0.1, momentum=0.9)))
     assert found == (None if expected is None else pytest.approx(expected))
 
 
@@ -116,7 +116,7 @@ def test_a_function_of_the_script_is_never_called_for_it():
     called = []
     scheduler = schedulers.LambdaLR(job()[1], closure_that_counts(called, 60))
     before = len(called)
-    assert torch_schedule_ends.end_of(scheduler) == (60, 1) and len(called) == before
+    assert schedule_ends.end_of(scheduler) == (60, 1) and len(called) == before
 
 
 def closure_that_counts(called, num_training_steps):

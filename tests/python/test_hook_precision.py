@@ -1,4 +1,4 @@
-"""Whether updates survive the precision of the weights, as the hook counts it (tocsin.adapters.torch_precision) and the rule judges it."""
+"""Whether updates survive the precision of the weights, as the hook counts it (tocsin.adapters.torch.movement.precision) and the rule judges it."""
 
 import time
 

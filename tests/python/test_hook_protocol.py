@@ -1,4 +1,4 @@
-"""The order of calls around the first updates (tocsin.adapters.torch_order, torch_scaler_order, torch_norms): each fault is told by name, and
+"""The order of calls around the first updates (tocsin.adapters.torch.first_updates.order, torch_scaler_order, torch_norms): each fault is told by name, and
 loops in the manner of PyTorch's own examples are left alone."""
 import copy
 import warnings

@@ -72,7 +72,7 @@ def test_every_type_and_every_layout(out, capture):
 
 
 def test_types_of_eight_bits_follow_their_tables():
-    from tocsin.raw import _table
+    from tocsin.reading.raw import _table
 
     e5m2 = _table(5, 2)
     halves = (numpy.arange(256, dtype="<u2") << 8).view("<f2").astype("<f4")  # e5m2 is the upper half of a half

@@ -1,10 +1,10 @@
-"""Parameters that are replaced while their optimizer goes on with the old ones (tocsin.adapters.torch_replaced)."""
+"""Parameters that are replaced while their optimizer goes on with the old ones (tocsin.adapters.torch.surroundings.replaced)."""
 import pytest
 import torch
 from torch.nn.utils import prune
 
 import tocsin
-from tocsin.adapters.torch_replaced import Replaced, sentence
+from tocsin.adapters.torch.surroundings.replaced import Replaced, sentence
 
 
 class Job:

@@ -230,10 +230,10 @@ def test_span_arguments_that_never_repeat_do_not_grow_without_bound(tmp_path):
 
 def test_names_with_a_number_in_them_do_not_grow_without_bound(tmp_path, monkeypatch):
     import numpy
-    import tocsin._spans
+    import tocsin.hook.spans
     import tocsin.sink
-    monkeypatch.setattr(tocsin._spans, "MAX_NAMES", 5)
-    monkeypatch.setattr(tocsin._late_values, "MAX_NAMES", 5)
+    monkeypatch.setattr(tocsin.hook.spans, "MAX_NAMES", 5)
+    monkeypatch.setattr(tocsin.loop.late_values, "MAX_NAMES", 5)
     with pytest.warns(RuntimeWarning, match="more than 5 names"):
         hook = tocsin.watch(out=str(tmp_path / "data"))
         for number in range(9):
@@ -246,7 +246,7 @@ def test_names_with_a_number_in_them_do_not_grow_without_bound(tmp_path, monkeyp
     telemetry = Telemetry(tmp_path / "data")
     kinds = {name_type: {entry["name"] for entry in telemetry.entries.values() if entry["type"] == name_type} for name_type in (1, 2, 6)}
     assert len(kinds[2]) == 5 and len(kinds[1]) <= 5
-    assert kinds[6] - set(tocsin._phases.PHASES) == {f"batch {number}" for number in range(5)} | {"(others)"}
+    assert kinds[6] - set(tocsin.loop.phases.PHASES) == {f"batch {number}" for number in range(5)} | {"(others)"}
     assert [step for _, step, _ in telemetry.scalars("loss of batch 0")] == list(range(9)), "beside one that is not"
     assert hook.stats()["hook_errors_total"] == {"span": 4, "log": 4, "save_tensor": 4}
 

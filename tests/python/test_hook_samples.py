@@ -7,7 +7,7 @@ import torch
 from tests.support.hook_support import Telemetry
 
 import tocsin
-from tocsin import _generated
+from tocsin.hook import generated
 
 ROOM = "ledger/samples/"
 
@@ -23,7 +23,7 @@ def directions(rows):
 def test_directions_are_those_of_the_covariance(shape, kind):
     drawn = numpy.random.default_rng(1)
     made, data = drawn.standard_normal(shape), drawn.standard_normal(shape) * drawn.uniform(0.1, 2, shape[1:])
-    found = _generated._directions(kind(made), kind(data))
+    found = generated._directions(kind(made), kind(data))
     assert [float(one) for one in found] == pytest.approx([directions(made), directions(data)], rel=1e-4)
 
 
@@ -33,17 +33,17 @@ def test_the_same_sample_again_and_again_has_one_direction():
     same, three = torch.randn(16).expand(32, 16), torch.randn(3, 16)[torch.arange(32) % 3]
     for made, most in ((same, 1.0 + 1e-5), (three, 2.001)):
         for kind in (lambda one: one, lambda one: one.numpy()):
-            assert 1 - 1e-5 <= float(_generated._directions(kind(made), kind(data))[0]) <= most
+            assert 1 - 1e-5 <= float(generated._directions(kind(made), kind(data))[0]) <= most
 
 
 def test_of_each_as_many_rows_are_looked_at():
-    made, data = _generated._chosen(torch.zeros(40, 5), torch.zeros(300, 5))
+    made, data = generated._chosen(torch.zeros(40, 5), torch.zeros(300, 5))
     assert len(made) == len(data) == 40
-    made, data = _generated._chosen(numpy.zeros((500, 3, 64, 64)), numpy.zeros((100, 3, 64, 64)))
+    made, data = generated._chosen(numpy.zeros((500, 3, 64, 64)), numpy.zeros((100, 3, 64, 64)))
     assert made.shape == data.shape and made.shape[0] == 64 and made.shape[1] <= 1024
-    assert _generated._chosen(torch.zeros(7, 5), torch.zeros(30, 5)) is None, "too few"
-    assert _generated._chosen(torch.zeros(30, 6), torch.zeros(30, 5)) is None, "of another shape"
-    assert _generated._chosen(torch.zeros(30), torch.zeros(30)) is None
+    assert generated._chosen(torch.zeros(7, 5), torch.zeros(30, 5)) is None, "too few"
+    assert generated._chosen(torch.zeros(30, 6), torch.zeros(30, 5)) is None, "of another shape"
+    assert generated._chosen(torch.zeros(30), torch.zeros(30)) is None
 
 
 @pytest.mark.parametrize("arrays", [False, True])

@@ -7,12 +7,12 @@ import pytest
 from tests.support.hook_support import CommandWriter, Telemetry, acks, run_script, wait_for
 
 import tocsin
-from tocsin import _stacks, _standing
+from tocsin.standing import stacks, standing
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(_standing, "PERIOD", 0.01)
+    monkeypatch.setattr(standing, "PERIOD", 0.01)
 
 
 def findings(out, kind):
@@ -28,31 +28,31 @@ def in_a_named_place(condition):
 
 
 def test_places_without_values():
-    here = _stacks.stacks(threading.get_ident())
+    here = stacks.stacks(threading.get_ident())
     assert here[0]["name"] == "MainThread"
     assert "test_places_without_values (python/test_hook_standing.py:" in "".join(here[0]["frames"])
-    assert len(here) <= _stacks.MOST_THREADS and sum(len(place) for one in here for place in one["frames"]) <= _stacks.MOST_TEXT + 200
+    assert len(here) <= stacks.MOST_THREADS and sum(len(place) for one in here for place in one["frames"]) <= stacks.MOST_TEXT + 200
     assert not any(one["name"].startswith("tocsin-") for one in here)
 
 
 def test_a_deep_stack_is_cut():
     def deeper(left):
-        return deeper(left - 1) if left else _stacks.stacks(threading.get_ident())
+        return deeper(left - 1) if left else stacks.stacks(threading.get_ident())
     frames = deeper(500)[0]["frames"]
-    assert len(frames) == _stacks.MOST_FRAMES and "stacks (" in frames[0]
+    assert len(frames) == stacks.MOST_FRAMES and "stacks (" in frames[0]
 
 
 def test_without_torch_distributed_it_says_so():
-    assert _stacks.collectives().startswith("none: ")
+    assert stacks.collectives().startswith("none: ")
 
 
 def test_the_newest_collectives_come_first():
     entries = [{"record_id": number, "profiling_name": "gloo:all_reduce", "collective_seq_id": number, "process_group": ["0", "default_pg"],
                 "input_sizes": [[3]], "state": "scheduled", "retired": number < 9} for number in range(10)]
-    told = _stacks._last(entries, "gloo").split("; ")
+    told = stacks._last(entries, "gloo").split("; ")
     assert told[0] == "gloo:all_reduce 9 of 0/default_pg [[3]]: scheduled" and told[1].endswith("8 of 0/default_pg [[3]]: completed")
-    assert len(told) == _stacks.MOST_COLLECTIVES
-    assert "is empty" in _stacks._last([], "nccl")
+    assert len(told) == stacks.MOST_COLLECTIVES
+    assert "is empty" in stacks._last([], "nccl")
 
 
 def test_a_loop_that_stands_still_says_so_once_and_that_it_goes_on(out, monkeypatch):
@@ -89,9 +89,9 @@ class Clock:
 
 def test_as_it_is_shipped_it_waits_for_300_seconds_and_for_20_of_the_longest_pauses(out, monkeypatch):
     monkeypatch.delenv("TOCSIN_STACKS_AFTER", raising=False)
-    assert (_standing.AFTER, _standing.SLOWER) == (300.0, 20)
+    assert (standing.AFTER, standing.SLOWER) == (300.0, 20)
     clock = Clock()
-    monkeypatch.setattr(_standing, "time", clock)
+    monkeypatch.setattr(standing, "time", clock)
     hook = tocsin.watch(out=out)
 
     def told(kind):
@@ -133,8 +133,8 @@ def test_an_issue_that_asks_is_told_where_it_is(out):
 @pytest.mark.parametrize("why", ["off", "promised", "a notebook", "slow steps"])
 def test_nothing_is_said_unasked(out, monkeypatch, why):
     if why == "slow steps":  # without a word it waits for many times the longest pause, too
-        monkeypatch.setattr(_standing, "AFTER", 1.0)
-        monkeypatch.setattr(_standing, "SLOWER", 10**6)
+        monkeypatch.setattr(standing, "AFTER", 1.0)
+        monkeypatch.setattr(standing, "SLOWER", 10**6)
     else:
         monkeypatch.setenv("TOCSIN_STACKS_AFTER", "off" if why == "off" else "1")
     if why == "a notebook":

@@ -4,8 +4,8 @@ import pytest
 from tests.support.hook_support import Telemetry, wire
 
 import tocsin  # noqa: E402 (the line above puts the package on the path)
-from tocsin._device_queue import DeviceQueue  # noqa: E402
-from tocsin._steps import FRESH, HELD, LOGGED, PATIENCE, StepClock  # noqa: E402
+from tocsin.loop.steps import FRESH, HELD, LOGGED, PATIENCE, StepClock  # noqa: E402
+from tocsin.tensors.device_queue import DeviceQueue  # noqa: E402
 
 
 class Said:

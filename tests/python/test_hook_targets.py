@@ -8,7 +8,7 @@ from torch.nn import functional
 from tests.support.hook_support import Telemetry
 
 import tocsin
-from tocsin.adapters import torch_targets
+from tocsin.adapters.torch.models import targets as torch_targets
 
 BOTH = {"every": "1 step", "overhead": "100%", "collections": {"labels": {"statistics": ["classes"]}, "predictions": {"statistics": ["classes"]}}}
 

@@ -8,13 +8,15 @@ import torch
 from tests.support.hook_support import CommandWriter, acks, wait_for
 
 import tocsin
-from tocsin import _standing, _traces, trace
+from tocsin import trace
 from tocsin.raw import NoRawTensor
+from tocsin.standing import standing
+from tocsin.traces import profiler
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(_standing, "PERIOD", 0.01)
+    monkeypatch.setattr(standing, "PERIOD", 0.01)
 
 
 class Loop:
@@ -168,7 +170,7 @@ def test_a_loop_that_ends_before_sends_what_there_is(out):
 
 
 def test_more_json_than_anybody_reads_is_refused(out, monkeypatch):
-    monkeypatch.setattr(_traces, "MOST_BYTES", 100)
+    monkeypatch.setattr(profiler, "MOST_BYTES", 100)
     loop = Loop(out)
     loop.order(from_step=3, steps=1)
     assert loop.until_sent("cmd_1")["reason"].startswith("too_large: ")

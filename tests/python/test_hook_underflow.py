@@ -1,4 +1,4 @@
-"""Gradients that float16 cannot hold, as the hook counts them (tocsin.adapters.torch_underflow)."""
+"""Gradients that float16 cannot hold, as the hook counts them (tocsin.adapters.torch.movement.underflow)."""
 
 import pytest
 import torch

@@ -14,7 +14,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 from torch.utils.data import dataloader as torch_dataloader
 
 import tocsin
-from tocsin.adapters import torch_waits
+from tocsin.adapters.torch.surroundings import waits as torch_waits
 
 LOADED, SAVED = torch_dataloader._BaseDataLoaderIter.__next__, torch.save
 
@@ -134,7 +134,7 @@ def test_each_can_be_switched_off(out, how, monkeypatch):
     train(model, optimizer, DataLoader(Slow(2), batch_size=2))
     torch.save(model.state_dict(), io.BytesIO())
     quiet(hook)
-    names = {name for name in tocsin._phases.PHASES if told(out, name)}
+    names = {name for name in tocsin.loop.phases.PHASES if told(out, name)}
     assert names == ({"checkpoint", "forward"} if some else {"optimizer"} if how == "argument" else set())
 
 

@@ -1,4 +1,4 @@
-"""Workers of a data loader whose ``worker_init_fn`` gives them the same random numbers (tocsin.adapters.torch_workers)."""
+"""Workers of a data loader whose ``worker_init_fn`` gives them the same random numbers (tocsin.adapters.torch.surroundings.workers)."""
 import multiprocessing
 import random
 

@@ -1,11 +1,11 @@
-"""Ranks of one launch are one trial, whatever second each of them opened in (tocsin._launches, create_trial)."""
+"""Ranks of one launch are one trial, whatever second each of them opened in (tocsin.reading.launches, create_trial)."""
 
 import sqlite3
 
 import pytest
 
 from tocsin import wire
-from tocsin._launches import NODE_AGENT
+from tocsin.reading.launches import NODE_AGENT
 from tocsin.rules import create_trial
 
 RUN = wire.run_uid("digits", "launches")

@@ -7,10 +7,10 @@ import pytest
 from tests.support.hook_support import Telemetry, wire
 
 import tocsin
-from tocsin._callback import Watcher
-from tocsin._ledger import Form, Operations, moments, prepared
-from tocsin._ledger_book import ALLOWANCE, FIRST, Book, Pace, every
-from tocsin._ledger_loop import LoopLedger, of_arrays
+from tocsin.frameworks.callback import Watcher
+from tocsin.ledger.book import ALLOWANCE, FIRST, Book, Pace, every
+from tocsin.ledger.loop_ledger import LoopLedger, of_arrays
+from tocsin.ledger.moments import Form, Operations, moments, prepared
 
 
 @pytest.mark.parametrize("cost, step, wanted", [

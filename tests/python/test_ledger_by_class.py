@@ -11,12 +11,12 @@ import torch.nn.functional as F
 from tests.support.hook_support import Telemetry, wire
 
 import tocsin
-from tocsin._ledger import Form, Operations, moments, prepared
-from tocsin._ledger_book import Book
-from tocsin._ledger_by_class import FIELDS, TOLD, Looks, Passes, chosen, rows_of
-from tocsin.adapters import torch_ledger_budget, torch_ledger_host
-from tocsin.adapters.torch_ledger_by_class import EVALUATION, TRAINING
-from tocsin.adapters.torch_ledger_calls import Arguments, measure
+from tocsin.adapters.torch.ledger import budget, host
+from tocsin.adapters.torch.ledger.by_class import EVALUATION, TRAINING
+from tocsin.adapters.torch.ledger.calls import Arguments, measure
+from tocsin.ledger.book import Book
+from tocsin.ledger.by_class import FIELDS, TOLD, Looks, Passes, chosen, rows_of
+from tocsin.ledger.moments import Form, Operations, moments, prepared
 
 CLASSES = 4
 
@@ -46,7 +46,7 @@ def by_hand(scores, targets, counts=None):
 @pytest.mark.parametrize("kind", ("plain", "ignored", "weighted", "soft", "places", "nll"))
 def test_sums_of_torch_are_those_of_each_sample_and_each_pair(by, kind, monkeypatch):
     if by == "torch":
-        monkeypatch.setattr(torch_ledger_host, "_found", None)
+        monkeypatch.setattr(host, "_found", None)
     torch.manual_seed(3)
     state, expected = {}, 0
     for _ in range(3):
@@ -206,7 +206,7 @@ def classes_of(out):
 
 
 def test_a_job_tells_its_classes_at_looks_and_at_the_end_of_each_pass(out, monkeypatch):
-    monkeypatch.setattr(torch_ledger_budget, "_every", lambda cost, step: 1)  # whatever the machine does
+    monkeypatch.setattr(budget, "_every", lambda cost, step: 1)  # whatever the machine does
     torch.manual_seed(4)
     centres = torch.randn(5, 8) * 3
     model = torch.nn.Linear(8, 5)

@@ -6,8 +6,8 @@ import pytest
 
 from tests.support import hook_support  # noqa: F401 (the path of the package)
 
-from tocsin._ledger import HEAD, Form, Operations, moments, prepared
-from tocsin._ledger_constants import Constant, split
+from tocsin.ledger.constants import Constant, split
+from tocsin.ledger.moments import HEAD, Form, Operations, moments, prepared
 
 OPS = Operations()
 

@@ -1,5 +1,5 @@
-"""Agents that learn by reward: what environments, loops and target networks tell (tocsin.gymnasium, tocsin._reward,
-tocsin.adapters.torch_lag), and what the rule `reward` makes of it."""
+"""Agents that learn by reward: what environments, loops and target networks tell (tocsin.gymnasium, tocsin.loop.reward,
+tocsin.adapters.torch.first_updates.lag), and what the rule `reward` makes of it."""
 import copy
 import pickle
 import sys
@@ -15,7 +15,7 @@ from tests.support.hook_support import Telemetry
 
 import tocsin
 import tocsin.gymnasium
-from tocsin._reward import MOST_KEPT, Prints, is_reward
+from tocsin.loop.reward import MOST_KEPT, Prints, is_reward
 
 
 class Line:

@@ -4,8 +4,8 @@ import random
 import numpy
 import pytest
 
-from tocsin._scoring import scored
-from tocsin._trees import hyperparameters, objective
+from tocsin.frameworks.scoring import scored
+from tocsin.frameworks.trees import hyperparameters, objective
 
 
 def test_a_characteristic_by_hand():

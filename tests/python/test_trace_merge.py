@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tocsin import trace
-from tocsin._trace_merge import merge
+from tocsin.traces.merge import merge
 
 STEPS = (40, 41, 42, 43)
 

@@ -5,7 +5,8 @@ import subprocess
 
 import pytest
 
-from tocsin import _client, _vocabulary, wire
+from tocsin import wire
+from tocsin.library import abi, vocabulary
 
 
 @pytest.fixture(scope="module")
@@ -15,12 +16,12 @@ def words():
 
 
 def test_the_package_carries_the_programs_words(words):
-    assert _vocabulary.MODES == words["modes"]
-    assert _vocabulary.DTYPES == words["dtypes"]
-    assert _vocabulary.ROLES == words["roles"]
-    assert list(_vocabulary.COLLECTIONS) == [one["name"] for one in words["collections"]]
+    assert vocabulary.MODES == words["modes"]
+    assert vocabulary.DTYPES == words["dtypes"]
+    assert vocabulary.ROLES == words["roles"]
+    assert list(vocabulary.COLLECTIONS) == [one["name"] for one in words["collections"]]
     asked = [one["request"] for one in words["statistics"] if one["request"]]
-    assert list(_vocabulary.STATISTICS) == list(dict.fromkeys(asked))
+    assert list(vocabulary.STATISTICS) == list(dict.fromkeys(asked))
 
 
 def test_the_reference_codec_states_the_same_codes(words):
@@ -35,9 +36,9 @@ def test_the_reference_codec_has_the_columns_of_the_table(words):
 
 
 def test_every_role_may_be_stated_by_a_script(words):
-    assert _client.ROLES == words["roles"] and len(_client.ROLES) == 18
+    assert abi.ROLES == words["roles"] and len(abi.ROLES) == 18
 
 
 def test_frameworks_dtypes_have_codes(words):
-    assert set(_client.DTYPES.values()) <= set(words["dtypes"].values())
-    assert _client.DTYPES["bfloat16"] == words["dtypes"]["bf16"]
+    assert set(abi.DTYPES.values()) <= set(words["dtypes"].values())
+    assert abi.DTYPES["bfloat16"] == words["dtypes"]["bf16"]

@@ -6,7 +6,8 @@ import struct
 
 from tests.reference import columns
 from tests.support.program import run_cli
-from tocsin import _vocabulary, wire
+from tocsin import wire
+from tocsin.library import vocabulary
 
 _TYPES = {"tensor": 1, "scalar": 2, "series": 3, "worker": 4, "node": 5, "span_name": 6, "track": 7, "span_args": 8}
 _KINDS = {"summary": wire.SUMMARY, "scalars": wire.SCALAR, "step_end": wire.STEP_END, "system": wire.SYSTEM, "span": wire.SPAN}
@@ -26,7 +27,7 @@ def _bits(value):
 
 
 def _meta(dtype, role, flags=0):
-    return _vocabulary.DTYPES[dtype] | _vocabulary.ROLES[role] << 8 | flags
+    return vocabulary.DTYPES[dtype] | vocabulary.ROLES[role] << 8 | flags
 
 
 def _rows(record):
@@ -60,7 +61,7 @@ def encode(record, run):
     """One record of tests.reference.story as a frame of the run with this uid."""
     if "run" in record:
         run = str(wire.run_uid("reference", record["run"]))
-    header = wire.header(run, worker=record.get("worker") or f"worker_{record['rank']}", mode=_vocabulary.MODES[record["mode"]],
+    header = wire.header(run, worker=record.get("worker") or f"worker_{record['rank']}", mode=vocabulary.MODES[record["mode"]],
                          rank=record["rank"], world_size=record["world"], shard=record.get("shard", 0),
                          shard_count=record.get("shards", 1), step=record["step"], global_step=record["global"],
                          time=record["time"], sequence=record["seq"], incarnation=1, pass_=record["pass"])
@@ -69,7 +70,7 @@ def encode(record, run):
         return wire.encode_lifecycle(header, record["body"])
     if kind == "dictionary":
         return wire.encode_dictionary(header, [
-            {"type": _TYPES[one["type"]], "name": one["name"], "role": _vocabulary.ROLES[one.get("role", "other")],
-             "dtype": _vocabulary.DTYPES[one.get("dtype", "unknown")], "dims": one.get("shape", ()), "attrs": one.get("attrs")}
+            {"type": _TYPES[one["type"]], "name": one["name"], "role": vocabulary.ROLES[one.get("role", "other")],
+             "dtype": vocabulary.DTYPES[one.get("dtype", "unknown")], "dims": one.get("shape", ()), "attrs": one.get("attrs")}
             for one in record["names"]])
     return wire.encode_frame(header, _KINDS[kind], list(_rows(record)), list(_extensions(record)))

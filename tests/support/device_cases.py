@@ -6,14 +6,14 @@ import struct
 
 import torch
 
-from tocsin import _client
-from tocsin._device_counts import DeviceCounts
-from tocsin.adapters import torch_device
 from tocsin.arrays import describe
+from tocsin.library import abi
+from tocsin.tensors import torch_device
+from tocsin.tensors.device_counts import DeviceCounts
 
 EXACT = ("count", "min", "max", "nan", "posinf", "neginf", "zero", "negative")
 SUMS = ("sum", "sumsq", "m2", "abs_sum")
-NAMES = [name for name, _ in _client.Row._fields_]
+NAMES = [name for name, _ in abi.Row._fields_]
 APPROXIMATE = 1 << 16
 
 
@@ -21,7 +21,7 @@ def of_library(tensor):
     """The row of the C++ kernel."""
     described, keep = describe(1, tensor)  # sparse tensors: their values
     out = (ctypes.c_double * 13)()
-    assert _client.library().fast.tocsin_reduce(ctypes.byref(described), out, 0) == 0
+    assert abi.library().fast.tocsin_reduce(ctypes.byref(described), out, 0) == 0
     del keep
     return dict(zip(NAMES[1:], out))
 

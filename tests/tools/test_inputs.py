@@ -42,7 +42,7 @@ def text(*places, skip=()):
 def constants():
     """{name of C++: name of Python} of the row flags."""
     flags = dict(re.findall(r"constexpr std::uint64_t k(\w+) = 1ULL << (\d+)", (ROOT / "core/codes.h").read_text(encoding="utf-8")))
-    client = (ROOT / "python/tocsin/_client.py").read_text(encoding="utf-8")
+    client = (ROOT / "python/tocsin/library/abi.py").read_text(encoding="utf-8")
     python = {}
     for names, values in re.findall(r"^(FLAG_[\w, ]+) = ([\d <,]+)$", client, re.MULTILINE):
         for name, value in zip(names.split(", "), values.split(", ")):
@@ -52,7 +52,7 @@ def constants():
 
 def pairs():
     """{what: (a rule reads it, one of ours writes it)}"""
-    rules, ours = text(*READERS), text(*WRITERS, skip=("python/tocsin/_client.py", "python/tocsin/wire.py"))
+    rules, ours = text(*READERS), text(*WRITERS, skip=("python/tocsin/library/abi.py", "python/tocsin/wire.py"))
     out = {}
     for flag, python in constants().items():
         out[f"flag {flag}"] = (f"meta::k{flag}" in rules, f"meta::k{flag}" in ours or f"{python}" in ours)

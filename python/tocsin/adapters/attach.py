@@ -3,8 +3,8 @@
 import sys
 from typing import Any, Optional
 
-from .._phases import Wanted
-from ..sink import Sink
+from tocsin.loop.phases import Wanted
+from tocsin.loop.sink import Sink
 
 
 def attach(sink: Sink, model: Any, optimizer: Any, loss: Any, name: Optional[str] = None,
@@ -14,11 +14,11 @@ def attach(sink: Sink, model: Any, optimizer: Any, loss: Any, name: Optional[str
     timed = sink.phases.wanted(phases)
     if "torch" not in sys.modules:
         return
-    from .torch_ledger import Ledger
-    from .torch_scalers import Scalers
-    from .torch_schedules import Schedules
-    from .torch_waits import Waits
-    from .torch_workers import Workers
+    from tocsin.adapters.torch.ledger.adapter import Ledger
+    from tocsin.adapters.torch.optimizers.scalers import Scalers
+    from tocsin.adapters.torch.surroundings.schedules import Schedules
+    from tocsin.adapters.torch.surroundings.waits import Waits
+    from tocsin.adapters.torch.surroundings.workers import Workers
 
     if not any(isinstance(adapter, Waits) for adapter in sink.adapters()):
         Waits(sink, timed)
@@ -32,10 +32,10 @@ def attach(sink: Sink, model: Any, optimizer: Any, loss: Any, name: Optional[str
             Scalers(sink)
     if model is None and optimizer is None and loss is None:
         return
-    from .torch import TorchAdapter
-    from .torch_hooks import unwrapped
-    from .torch_lag import Targets
-    from .torch_state import state_matters
+    from tocsin.adapters.torch.adapter import TorchAdapter
+    from tocsin.adapters.torch.optimizers.hooks import unwrapped
+    from tocsin.adapters.torch.first_updates.lag import Targets
+    from tocsin.adapters.torch.models.state import state_matters
 
     optimizer = unwrapped(optimizer)
     if any(adapter.watches(model, optimizer) for adapter in sink.adapters()):

@@ -1,7 +1,5 @@
 """smdebug.core.collection: names of the built-in collections."""
 
-from .._vocabulary import COLLECTIONS
-
-CollectionKeys = type("CollectionKeys", (), {name.upper(): name for name in COLLECTIONS})
+from ..compat.collection_keys import CollectionKeys
 
 __all__ = ["CollectionKeys"]

@@ -1,5 +1,5 @@
 """smdebug.core.modes."""
 
-from ..modes import ModeKeys
+from tocsin.modes import ModeKeys
 
 __all__ = ["ModeKeys"]

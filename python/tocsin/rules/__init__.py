@@ -17,7 +17,7 @@
 written for Amazon SageMaker Debugger runs when ``smdebug`` in its imports becomes ``tocsin``.
 """
 
-from ..exceptions import RuleEvaluationConditionMet
+from tocsin.exceptions import RuleEvaluationConditionMet
 from .recording import create_trial
 from .rule import RequiredTensors, Rule
 from .rule_invoker import invoke, invoke_rule

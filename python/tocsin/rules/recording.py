@@ -5,10 +5,10 @@ import os
 import sqlite3
 from typing import Any, Dict, List, Optional, Tuple
 
-from .. import wire
-from .._launches import Launches
-from ..raw import RawTensors
-from ..reading import _ROLES, _STATISTICS, MODES
+from tocsin import wire
+from tocsin.reading.launches import Launches
+from tocsin.reading.raw import RawTensors
+from tocsin.reading.tensors import _ROLES, _STATISTICS, MODES
 from .trial import ModeKeys, Row, SavedStep, Trial, mode_of
 
 _COLUMNS = ("count", "sum", "sumsq", "m2", "abs_sum", "min", "max", "nan", "posinf", "neginf", "zero", "negative")

@@ -4,8 +4,8 @@ import logging
 import re
 from typing import Any, Dict, List, Optional, Tuple
 
-from ..exceptions import RuleEvaluationConditionMet
-from ..modes import ModeKeys
+from tocsin.exceptions import RuleEvaluationConditionMet
+from tocsin.modes import ModeKeys
 from . import saving
 from .trial import Tensor, Trial
 

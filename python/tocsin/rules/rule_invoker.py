@@ -2,7 +2,7 @@
 
 from typing import List, Optional
 
-from ..exceptions import MissingData, NoMoreData, RuleEvaluationConditionMet
+from tocsin.exceptions import MissingData, NoMoreData, RuleEvaluationConditionMet
 from .rule import Rule
 
 

@@ -5,11 +5,11 @@ import re
 from enum import Enum
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Tuple, Union
 
-from .._vocabulary import COLLECTIONS_OF
-from ..exceptions import (ElementsUnavailableForStep, InvalidWorker, NoMoreData, ShapeUnavailableForStep,
+from tocsin.exceptions import (ElementsUnavailableForStep, InvalidWorker, NoMoreData, ShapeUnavailableForStep,
                           StepNotYetAvailable, StepUnavailable, TensorUnavailable, TensorUnavailableForStep)
-from ..modes import ModeKeys
-from ..raw import HOW, NoRawTensor, RawTensors
+from tocsin.library.vocabulary import COLLECTIONS_OF
+from tocsin.modes import ModeKeys
+from tocsin.reading.raw import HOW, NoRawTensor, RawTensors
 
 try:
     import numpy

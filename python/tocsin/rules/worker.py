@@ -17,8 +17,8 @@ import sys
 import traceback
 from typing import Any, Dict, List, Optional, Set, Type
 
-from ..exceptions import MissingData
-from ..raw import RawTensors
+from tocsin.exceptions import MissingData
+from tocsin.reading.raw import RawTensors
 from . import saving
 from .recording import create_trial, unscaled
 from .rule import Rule

@@ -1,0 +1,1 @@
+"""Parts of Keras's callback: gradients, losses and the ledger inside of compiled steps."""

@@ -1,0 +1,1 @@
+"""The modules of a PyTorch model: what they are given and give, their times, and who looks at them."""

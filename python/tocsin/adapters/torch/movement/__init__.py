@@ -1,0 +1,1 @@
+"""Whether updates of PyTorch move what they should, and survive their precision."""

@@ -1,0 +1,1 @@
+"""PyTorch's optimizers: where they are hooked, what they hold, how gradients are scaled."""

@@ -1,0 +1,1 @@
+"""What surrounds a PyTorch model: data loaders, schedules, checkpoints, and what an optimizer has lost."""

@@ -1,0 +1,1 @@
+"""What `tocsin run` attaches to PyTorch scripts (``_attach.py`` says when)."""

@@ -1,0 +1,1 @@
+"""Names and descriptions of Amazon SageMaker Debugger and its library smdebug."""

@@ -1,0 +1,1 @@
+"""The thread that says where this process stands."""
