@@ -14,7 +14,8 @@ from tocsin.keras import TocsinCallback  # noqa: E402
 from tocsin.ledger.batch import Wanted, batch  # noqa: E402
 from tocsin.ledger.batch_book import BatchBook  # noqa: E402
 from tocsin.ledger.constants import Constant, split  # noqa: E402
-from tocsin.ledger.moments import Form, Operations, moments, prepared  # noqa: E402
+from tocsin.ledger.moments import Form, moments, prepared  # noqa: E402
+from tocsin.ledger.operations import Operations  # noqa: E402
 
 BATCH = 16
 PREFIX = "ledger/"

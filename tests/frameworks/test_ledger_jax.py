@@ -17,7 +17,8 @@ import tocsin.jax  # noqa: E402
 from tests.support.hook_support import Telemetry, wire  # noqa: E402
 from tests.support.program import run_cli  # noqa: E402
 from tocsin.ledger.batch import Wanted, batch, moments_of, table_of  # noqa: E402
-from tocsin.ledger.moments import HEAD, Form, Operations, moments, prepared  # noqa: E402
+from tocsin.ledger.moments import HEAD, Form, moments, prepared  # noqa: E402
+from tocsin.ledger.operations import Operations  # noqa: E402
 
 
 def told(out, call, mode=wire.TRAIN):

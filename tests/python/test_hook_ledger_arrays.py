@@ -12,7 +12,7 @@ from tests.support.program import run_cli
 import tocsin
 from tocsin.ledger.batch import Wanted, batch, moments_of, table_of
 from tocsin.ledger.book import Pace
-from tocsin.ledger.moments import Operations
+from tocsin.ledger.operations import Operations
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,8 @@ import tocsin
 from tocsin.frameworks.callback import Watcher
 from tocsin.ledger.book import ALLOWANCE, FIRST, Book, Pace, every
 from tocsin.ledger.loop_ledger import LoopLedger, of_arrays
-from tocsin.ledger.moments import Form, Operations, moments, prepared
+from tocsin.ledger.moments import Form, moments, prepared
+from tocsin.ledger.operations import Operations
 
 
 @pytest.mark.parametrize("cost, step, wanted", [

@@ -16,7 +16,8 @@ from tocsin.adapters.torch.ledger.by_class import EVALUATION, TRAINING
 from tocsin.adapters.torch.ledger.calls import Arguments, measure
 from tocsin.ledger.book import Book
 from tocsin.ledger.by_class import FIELDS, TOLD, Looks, Passes, chosen, rows_of
-from tocsin.ledger.moments import Form, Operations, moments, prepared
+from tocsin.ledger.moments import Form, moments, prepared
+from tocsin.ledger.operations import Operations
 
 CLASSES = 4
 

@@ -7,7 +7,8 @@ import pytest
 from tests.support import hook_support  # noqa: F401 (the path of the package)
 
 from tocsin.ledger.constants import Constant, split
-from tocsin.ledger.moments import HEAD, Form, Operations, moments, prepared
+from tocsin.ledger.moments import HEAD, Form, moments, prepared
+from tocsin.ledger.operations import Operations
 
 OPS = Operations()
 

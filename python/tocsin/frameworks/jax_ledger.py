@@ -7,7 +7,8 @@ import jax
 from jax import numpy as jnp
 
 from tocsin.ledger.batch import EVALUATION_ROWS, Batch, BatchForm, Wanted, batch
-from tocsin.ledger.moments import KINDS, Form, Operations, moments, prepared
+from tocsin.ledger.moments import KINDS, Form, moments, prepared
+from tocsin.ledger.operations import Operations
 
 MAX_INPUTS = 4  # of a batch
 

@@ -5,7 +5,8 @@ from typing import Any, Callable, Iterable, List, Optional, Tuple, Union
 
 from .batch import Batch, Wanted, batch
 from .book import Book, Pace
-from .moments import EPSILON, KINDS, Form, Operations, moments, prepared
+from .moments import EPSILON, KINDS, Form, moments, prepared
+from .operations import Operations
 
 _TORCH = {"mse_loss": ("squared", False), "l1_loss": ("absolute", False), "huber_loss": ("huber", False),  # as torch calls them
           "binary_cross_entropy": ("binary", False), "binary_cross_entropy_with_logits": ("binary", True),

@@ -4,7 +4,7 @@ from typing import Any, Optional
 
 import keras
 
-from tocsin.ledger.moments import Operations
+from tocsin.ledger.operations import Operations
 
 _BITS = 0xFFFFFFFF
 
