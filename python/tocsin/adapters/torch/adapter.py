@@ -15,12 +15,13 @@ from tocsin.adapters.torch.models.phases import Passes, can_be_timed
 from tocsin.adapters.torch.movement.update_watch import UpdateWatch
 from tocsin.adapters.torch.optimizers.hooks import Before, Closure, install
 from tocsin.adapters.torch.optimizers.memory import OptimizerMemory
+from tocsin.adapters.torch.optimizers.names import Names
 from tocsin.adapters.torch.optimizers.scaling import Scaling, scaling_of
-from tocsin.adapters.torch.optimizers.zero import count, held, is_deepspeed, parts, scaling as scaling_of_deepspeed
+from tocsin.adapters.torch.optimizers.zero import count, is_deepspeed, scaling as scaling_of_deepspeed
 from tocsin.loop.phases import PASSES, PHASES
 from tocsin.loop.sink import Sink
 from tocsin.tensors.torch_device import warm
-from tocsin.tensors.torch_names import is_sharded, is_wrapped, plain_name
+from tocsin.tensors.torch_names import is_sharded
 from tocsin.tensors.torch_roles import Roles
 from tocsin.tensors.torch_staging import capturing
 from . import capture
@@ -40,7 +41,7 @@ class TorchAdapter:
         self._model = _weak(model)
         self._optimizer = _weak(optimizer)
         self._deepspeed = is_deepspeed(optimizer)
-        self._names: Dict[int, str] = {}  # by id(parameter)
+        self._names = Names(self._model, self._optimizer, name + "." if name else "")
         self._capture: Optional[Capture] = None
         self._memory = OptimizerMemory(sink)
         self._preflight: Optional[Preflight] = Preflight(sink, model, optimizer) if sink.rank == 0 else None
@@ -52,10 +53,10 @@ class TorchAdapter:
         self._scale: Optional[float] = None
         self._scaling: Optional[Scaling] = None  # of the update that goes on
         self._undo: List[Callable[[], None]] = [self._watch.detach]
-        self._prefix = name + "." if name else ""
         self._native: Dict[str, Any] = {}
         if optimizer is not None:
-            self._name(name)
+            has_neighbours = not name and not sink.clock.begun()
+            self._names.keep_apart([one._names for one in sink.clock.drivers() if isinstance(one, TorchAdapter)] if has_neighbours else [])
             self._native = self._of_library(sink, optimizer)
             self._undo.append(install(optimizer, *self.around_update(), self))
         if loss is not None and hasattr(loss, "register_forward_hook"):
@@ -65,7 +66,7 @@ class TorchAdapter:
         # Of several optimizers of one model one adapter looks at its modules.
         first = all(not isinstance(one, TorchAdapter) or one.parts()[0] is not model
                     for one in sink.adapters())
-        self._modules = Modules(sink, model if first else None, loss, self._prefix)
+        self._modules = Modules(sink, model if first else None, loss, self._names.prefix)
         self._undo.append(self._modules.detach)
         self._passes: Optional[Passes] = None
         if not PASSES.isdisjoint(phases) and first and can_be_timed(model):
@@ -145,34 +146,9 @@ class TorchAdapter:
 
     # ---- names
 
-    def _name(self, name: Optional[str]) -> None:
-        """Names the parameters and the learning rate, apart from those of the loop's other optimizers."""
-        named = self._named_parameters()
-        clock = self._sink.clock
-        others = [] if clock.begun() else [one for one in clock.drivers()
-                                           if isinstance(one, TorchAdapter)]
-        self._rate_name = self._prefix + "learning_rate"
-        if name or not others:
-            return
-        taken = {text for one in others for text in one.names()}
-        if taken.intersection(text for text, _ in named) and all(
-                one.parts()[0] is not self._model() for one in others):
-            prefixes = {one.prefix() for one in others}
-            self._prefix = _free(type(self._model()), len(others) + 1, prefixes)
-            self._rate_name = self._prefix + "learning_rate"
-        else:
-            self._rate_name = f"optimizer{len(others) + 1}.learning_rate"
-
-    def names(self) -> List[str]:
-        """Of the parameters that it updates, as they are published."""
-        return [name for name, _ in self._named_parameters()]
-
     def named_parameters(self) -> List[Tuple[str, Any]]:
         """The parameters that it updates, by the names under which they are published."""
-        return self._named_parameters()
-
-    def prefix(self) -> str:
-        return self._prefix
+        return self._names.named()
 
     def look_at_modules(self) -> None:
         """What is captured of them may have changed, or hooks were taken out."""
@@ -183,7 +159,7 @@ class TorchAdapter:
 
     def path_of(self, module: Any) -> Optional[str]:
         """How names of its inputs and outputs begin; None: it is no module of this model."""
-        return path_of(module, self._model(), self._loss(), self._prefix)
+        return path_of(module, self._model(), self._loss(), self._names.prefix)
 
     # ---- around the optimizer's update
 
@@ -219,7 +195,7 @@ class TorchAdapter:
             if self._preflight is not None or not quiet:
                 self._read()
             if self._watch is not None:
-                self._watch = self._watch.before(self._model(), self._optimizer(), self._count(), self._named_parameters, self._scaling)
+                self._watch = self._watch.before(self._model(), self._optimizer(), self._count(), self._names.named, self._scaling)
             self._updating = True
             self._enter_update()
             return None
@@ -279,7 +255,7 @@ class TorchAdapter:
             sink.failed("optimizer", error)
 
     def _lend(self) -> None:
-        rate = self._sink.scalars.get(self._rate_name)
+        rate = self._sink.scalars.get(self._names.rate)
         if rate is not None and type(self._rate) is float:
             self._sink.clock.lend(self._native["lend"], self, _nobody if self._passes is None else self._passes.begin_update,
                                   self._enter_update, self._leave_update, self._rate, rate, sys.modules["torch"].Tensor,
@@ -292,14 +268,14 @@ class TorchAdapter:
             self._updating, self._scaling = True, None
 
     def _scaling_of_deepspeed(self) -> Optional[Scaling]:
-        return scaling_of_deepspeed(self._optimizer(), self._named_parameters)
+        return scaling_of_deepspeed(self._optimizer(), self._names.named)
 
     def _say_rate(self, rate: Any) -> None:
         """The learning rate, when it has changed."""
         changed = type(rate) is not float or rate != self._rate
         self._rate = rate
         if changed and not getattr(rate, "is_cuda", False):
-            self._sink.publish_scalar(self._rate_name, rate)
+            self._sink.publish_scalar(self._names.rate, rate)
         if type(rate) is float and rate > self._largest_rate:
             self._largest_rate = rate
         if self._sink.plan.pending:
@@ -334,43 +310,22 @@ class TorchAdapter:
         if not preflight.look(model, optimizer):
             return
         self._preflight = None
-        parameters = [parameter for _, parameter in self._named_parameters()]
-        preflight.tell(self._sink, model, optimizer, self._names,
+        parameters = [parameter for _, parameter in self._names.named()]
+        preflight.tell(self._sink, model, optimizer, self._names.known,
                        [one.parts() for one in self._sink.adapters()
                         if isinstance(one, TorchAdapter)], is_sharded(model, parameters))
 
     # ---- capturing
 
-    def _named_parameters(self) -> List[Tuple[str, Any]]:
-        """Trainable parameters of the optimizer, by the names that the model gives them. Of a model
-        that is gone (a script may keep its parts only) by the names that it gave them last."""
-        optimizer = self._optimizer()
-        if optimizer is None:
-            return []
-        mine = {id(parameter): parameter for parameter in held(optimizer) if parameter.requires_grad}
-        pieces = parts(optimizer)
-        if pieces is not None:
-            mine = {key: pieces[key] for key in mine if key in pieces}
-        model = self._model()
-        if model is not None:
-            wrapped = is_wrapped(model)
-            self._names = {id(parameter): self._prefix + plain_name(name, wrapped)
-                           for name, parameter in model.named_parameters()}
-        if self._names:
-            return [(name, mine[key]) for key, name in self._names.items() if key in mine]
-        return [(f"{self._prefix}group{i}.parameter{j}", parameter)
-                for i, group in enumerate(optimizer.param_groups)
-                for j, parameter in enumerate(group["params"]) if parameter.requires_grad]
-
     def _warm(self) -> None:
-        parameters = [parameter for _, parameter in self._named_parameters()]
+        parameters = [parameter for _, parameter in self._names.named()]
         self._on_device = not all(capture.on_host(parameter) for parameter in parameters)
         if self._on_device and (self._sink.publishes(False) or self._told_here(Roles(self._model()))):
             warm(parameters, self._sink.device_counts)
 
     def _told_here(self, roles: Roles) -> List[Tuple[str, Any]]:
         """Those whose tensors this rank publishes: of what all hold alike one rank does."""
-        return [(name, parameter) for name, parameter in self._named_parameters()
+        return [(name, parameter) for name, parameter in self._names.named()
                 if self._sink.publishes(roles.publishes(parameter))]
 
     def _prepare(self) -> None:
@@ -396,8 +351,8 @@ class TorchAdapter:
         if scaling is not None and scaling.scale is not None and not scaling.on_host:
             self._sink.publish_scalar("loss_scale", scaling.scale)  # no oftener: it costs a copy
         if self.rate_is_low():  # said once, it would be one value: nobody could tell how long it lasts
-            self._sink.publish_scalar(self._rate_name, self._rate)
-        self._memory.sample(self._optimizer(), self._named_parameters)
+            self._sink.publish_scalar(self._names.rate, self._rate)
+        self._memory.sample(self._optimizer(), self._names.named)
         self._capture.sample(scaling, flags)
 
 
@@ -405,13 +360,6 @@ def devices() -> bool:
     """Whether this torch can have tensors on a GPU that the hook reads there."""
     version = sys.modules["torch"].version
     return bool(getattr(version, "cuda", None) or getattr(version, "hip", None))
-
-
-def _free(kind: type, number: int, taken: Any) -> str:
-    """A prefix for a model of this class: the class's name if it is the script's own."""
-    if kind.__module__.split(".")[0] != "torch" and kind.__name__ + "." not in taken:
-        return kind.__name__ + "."
-    return f"model{number}."
 
 
 def _weak(value: Any) -> Callable[[], Any]:
