@@ -1,6 +1,7 @@
 """tools/docs_writing.py: what a sentence, a cell and a line of help are, and that the list of pages only shrinks."""
 
 import pathlib
+import re
 import sys
 
 import pytest
@@ -57,6 +58,14 @@ def test_the_change_log_may_be_long(tmp_path):
         (tmp_path / name).write_text("Words.\n" * 300)
     assert writing.figures_of(tmp_path / "CHANGELOG.md", tmp_path).lines == 0
     assert writing.figures_of(tmp_path / "page.md", tmp_path).lines == 300
+
+
+def test_the_first_screen_fits():
+    """The README: at most 150 lines, and one picture in a light and a dark form."""
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(page.splitlines()) <= 150
+    pictures = re.findall(r'(?:srcset|src)="(docs/images/[^"]+)"', page)
+    assert len(pictures) == 2 and all((ROOT / picture).exists() for picture in pictures)
 
 
 # ---- limits, and the list
