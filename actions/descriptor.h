@@ -16,6 +16,7 @@
 #include "core/action.h"
 #include "core/clock.h"
 #include "core/command.h"
+#include "core/current_run.h"
 #include "core/log.h"
 #include "core/record.h"
 #include "core/result.h"
@@ -29,18 +30,6 @@ class MqttConnector;
 class IssueMetrics;
 class StopLedger;
 class ProfileLedger;
-
-/// A run as its newest job event shows it.
-struct CurrentRun {
-  std::uint32_t attempt = 0;
-  std::map<std::string, std::string> launch;  // JobEvent::launch
-  bool ended = false;
-  std::uint32_t world_size = 1;        // ranks; more than one leave after the same step
-  std::optional<std::int64_t> step;    // newest train step of the fastest worker
-  std::optional<double> step_seconds;  // median of a train step
-  core::WallTime step_at{};            // when `step` was reported
-  std::uint32_t paces = 0;             // how often `step_seconds` was
-};
 
 /// What actions get from outside. Everything pointed to outlives every action built with it.
 struct Environment {
@@ -65,7 +54,7 @@ struct Environment {
   /// What is going on in a run now: the newest attempt read from `issues` or `registry`, whichever
   /// is newer. nullopt: nothing was ever heard of the run. Called from delivery threads. Empty:
   /// nobody knows, which stop_training takes as nullopt.
-  std::function<std::optional<CurrentRun>(const core::RunUid&)> current_run;
+  std::function<std::optional<core::CurrentRun>(const core::RunUid&)> current_run;
   /// What was asked of whom, restored from `commands` before the first attempt. null: an own one
   /// that knows nothing of the time before (a command sent by hand, tests).
   StopLedger* stops = nullptr;

@@ -97,7 +97,7 @@ void ProfileLedger::release(const Command& command) {
   run.newest.reset();
 }
 
-std::optional<Command> ProfileLedger::on_ack(const core::Ack& ack, const CurrentRun& current,
+std::optional<Command> ProfileLedger::on_ack(const core::Ack& ack, const core::CurrentRun& current,
                                              WallTime now) {
   if (ack.phase != "refused" || !ack.reason.starts_with("too_late")) return std::nullopt;
   const std::lock_guard lock(mutex_);

@@ -11,12 +11,11 @@
 #include <string>
 
 #include "core/command.h"
+#include "core/current_run.h"
 #include "core/identity.h"
 #include "core/time.h"
 
 namespace tocsin::actions {
-
-struct CurrentRun;
 
 /// How often one run may be asked.
 struct ProfileLimits {
@@ -42,7 +41,7 @@ class ProfileLedger {
 
   /// An answer of a rank. The first one that says that it was too late for a trace of ours has the
   /// run asked once more, for a later step: the command to be written.
-  std::optional<core::Command> on_ack(const core::Ack& ack, const CurrentRun& current,
+  std::optional<core::Command> on_ack(const core::Ack& ack, const core::CurrentRun& current,
                                       core::WallTime now);
 
  private:

@@ -33,8 +33,9 @@ bool asks_the_same(const core::Command& held, const StopTerms& terms) {
 
 }  // namespace
 
-StopByHand stop_by_hand(const StopTerms& terms, const core::RunRef& run, const CurrentRun& current,
-                        const std::optional<HeldStop>& held, core::WallTime now) {
+StopByHand stop_by_hand(const StopTerms& terms, const core::RunRef& run,
+                        const core::CurrentRun& current, const std::optional<HeldStop>& held,
+                        core::WallTime now) {
   if (held && held->command.attempt > run.attempt) {
     return {StopByHand::Leave::newer_attempt, held->command};
   }

@@ -33,8 +33,9 @@ struct StopByHand {
 /// A stop of the attempt that `run` names, which is the newest that is known. One that was asked for
 /// before, by a rule or a person, is written again (revision + 1) when it has come to nothing or
 /// asked for less: another mode, no SIGKILL. Guards and max_stops are for rules: a person decides.
-StopByHand stop_by_hand(const StopTerms& terms, const core::RunRef& run, const CurrentRun& current,
-                        const std::optional<HeldStop>& held, core::WallTime now);
+StopByHand stop_by_hand(const StopTerms& terms, const core::RunRef& run,
+                        const core::CurrentRun& current, const std::optional<HeldStop>& held,
+                        core::WallTime now);
 
 /// The issue by which others hear of it: severity info, over when the run is.
 core::Issue stopped_by_hand_issue(const core::Command& command, const core::JobEvent& run,

@@ -7,7 +7,7 @@
 namespace tocsin::actions {
 
 core::Command stop_command(const StopTerms& terms, const core::Issue& about,
-                           const std::optional<CurrentRun>& current, core::WallTime now) {
+                           const std::optional<core::CurrentRun>& current, core::WallTime now) {
   core::Command out;
   out.command_id = core::command_id(about.run.uid, about.run.attempt, "stop");
   out.action = "stop";

@@ -26,6 +26,6 @@ struct StopTerms {
 /// the process that `about` names, its `not_before_step` the one after which all ranks leave.
 /// Revision: the attempt; who keeps the slot raises it. Who asks and why is for the caller to say.
 core::Command stop_command(const StopTerms& terms, const core::Issue& about,
-                           const std::optional<CurrentRun>& current, core::WallTime now);
+                           const std::optional<core::CurrentRun>& current, core::WallTime now);
 
 }  // namespace tocsin::actions

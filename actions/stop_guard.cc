@@ -13,7 +13,8 @@ Refusal guard(std::string text) {
 
 // The fence. Of a run that nobody has heard of nothing newer is known either (the ledger is asked
 // too): its command carries no launch, and a hook that has one refuses it.
-std::optional<Refusal> fenced(std::uint32_t attempt, const std::optional<CurrentRun>& current) {
+std::optional<Refusal> fenced(std::uint32_t attempt,
+                              const std::optional<core::CurrentRun>& current) {
   if (!current) return std::nullopt;
   if (current->attempt > attempt) return stale(current->attempt, "is running");
   if (current->attempt < attempt) {
@@ -30,7 +31,7 @@ std::optional<Refusal> fenced(std::uint32_t attempt, const std::optional<Current
 }  // namespace
 
 std::optional<Refusal> refusal(const core::Issue& issue, const StopGuards& guards,
-                               const std::optional<CurrentRun>& current) {
+                               const std::optional<core::CurrentRun>& current) {
   if (issue.run.uid.nil() || issue.run.attempt == 0) {
     return guard("the issue names no run and attempt");
   }

@@ -36,7 +36,7 @@ struct Refusal {
 /// The guards first, then the fence: is the attempt that the issue names the one that runs now?
 /// nullopt: nothing speaks against it.
 std::optional<Refusal> refusal(const core::Issue& issue, const StopGuards& guards,
-                               const std::optional<CurrentRun>& current);
+                               const std::optional<core::CurrentRun>& current);
 /// The attempt is replaced; `what` goes on after "attempt 3 ".
 Refusal stale(std::uint32_t newest, const std::string& what);
 

@@ -25,7 +25,7 @@ namespace tocsin::actions {
 class StopMuster {
  public:
   static constexpr std::uint32_t kLater = 2;
-  using Find = std::function<std::optional<CurrentRun>(const core::RunUid&)>;
+  using Find = std::function<std::optional<core::CurrentRun>(const core::RunUid&)>;
 
   /// `find`: what is known of a run now.
   explicit StopMuster(Find find) : find_(std::move(find)) {}

@@ -29,7 +29,7 @@ constexpr std::uint32_t kPaces = 2;
 constexpr Duration kPaceComes = std::chrono::seconds(10);
 
 // Seconds per step; 0: not known.
-double pace_of(const CurrentRun& current) {
+double pace_of(const core::CurrentRun& current) {
   const double each = current.step_seconds.value_or(0);
   return each >= kFastest && each <= kSlowest ? each : 0;
 }
@@ -44,7 +44,7 @@ std::int64_t carried_on(std::int64_t step, WallTime at, WallTime now, double pac
   return step + steps_in(std::clamp<Duration>(now - at, {}, kLongestReport), pace);
 }
 
-std::int64_t fastest(const CurrentRun& current, WallTime now) {
+std::int64_t fastest(const core::CurrentRun& current, WallTime now) {
   if (!current.step) return 0;
   return carried_on(*current.step, current.step_at, now, pace_of(current));
 }
@@ -61,7 +61,8 @@ CommonStep ahead_of(std::int64_t fastest, double pace, std::int64_t times) {
 }  // namespace
 
 std::optional<CommonStep> common_step(const core::Issue& issue,
-                                      const std::optional<CurrentRun>& current, WallTime now) {
+                                      const std::optional<core::CurrentRun>& current,
+                                      WallTime now) {
   if (!current || current->world_size <= 1) return std::nullopt;
   const double pace = pace_of(*current);
   const bool train = !issue.mode || *issue.mode == core::Mode::train;
@@ -71,14 +72,14 @@ std::optional<CommonStep> common_step(const core::Issue& issue,
   return ahead_of(known, pace, 1);
 }
 
-bool pace_to_come(const core::Issue& issue, const std::optional<CurrentRun>& current,
+bool pace_to_come(const core::Issue& issue, const std::optional<core::CurrentRun>& current,
                   Duration waited) {
   const bool train = !issue.mode || *issue.mode == core::Mode::train;
   return current && current->world_size > 1 && train && current->paces < kPaces &&
          waited >= Duration{} && waited < kPaceComes;
 }
 
-CommonStep later_step(const CurrentRun& current, std::int64_t too_near, std::uint32_t times,
+CommonStep later_step(const core::CurrentRun& current, std::int64_t too_near, std::uint32_t times,
                       WallTime now) {
   return ahead_of(std::max(fastest(current, now), too_near), pace_of(current),
                   std::int64_t{1} << std::min<std::uint32_t>(times, 16));

@@ -66,12 +66,12 @@ std::vector<std::string> files_of(const config::Reader& root, const AppConfig& c
 }  // namespace
 
 void read(config::Reader& root, AppConfig& out) {
-  client::SharedSections shared;
+  hook::SharedSections shared;
   shared.cluster = out.cluster;
-  client::read_place(root, shared);
+  hook::read_place(root, shared);
   root.section("collect", "system samples of this node",
                [&](config::Reader& in) { collectors::read(in, out.collect); });
-  client::read_capture(root, shared);
+  hook::read_capture(root, shared);
   out.transport = std::move(shared.transport);
   out.topics = std::move(shared.topics);
   out.cluster = std::move(shared.cluster);

@@ -26,10 +26,10 @@ struct AppConfig {
   std::string cluster = "default";
   std::map<std::string, std::string> labels;
   collectors::Config collect;
-  client::CaptureConfig capture;  // checked here; the hook is who follows it
+  hook::CaptureConfig capture;  // checked here; the hook is who follows it
   rules::RulesConfig rules;
   rules::EngineConfig engine;
-  PluginsConfig plugins;
+  embedded::PluginsConfig plugins;
   ReportsConfig reports;
   EvidenceConfig evidence;
   routing::RouteConfig route;

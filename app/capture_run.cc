@@ -9,15 +9,15 @@
 #include <sstream>
 #include <utility>
 
-#include "app/commands.h"
+#include "app/exit_code.h"
 #include "app/looking.h"
 #include "app/person.h"
-#include "app/printable.h"
-#include "app/system_clock.h"
 #include "app/topic_view.h"
 #include "app/view_text.h"
 #include "app/which_run.h"
 #include "core/json.h"
+#include "core/system_clock.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
@@ -79,7 +79,7 @@ class CaptureRun {
 
  private:
   [[nodiscard]] std::string who() const {
-    return (run_.run.job.empty() ? "" : printable(run_.run.job) + ", ") + "run " +
+    return (run_.run.job.empty() ? "" : core::visible(run_.run.job) + ", ") + "run " +
            core::to_text(run_.run.uid) + ", attempt " + std::to_string(run_.run.attempt);
   }
 
@@ -253,12 +253,12 @@ class CaptureRun {
   }
 
   void tell(const core::Ack& ack) const {
-    std::cout << "rank " << ack.rank << ": " << printable(ack.phase)
+    std::cout << "rank " << ack.rank << ": " << core::visible(ack.phase)
               << (ack.effective_step ? " from step " + std::to_string(*ack.effective_step) : "");
     std::istringstream lines(ack.reason);
     std::size_t number = 0;
     for (std::string line; std::getline(lines, line);) {
-      std::cout << (number++ == 0 ? ": " : "\n  ") << printable(line);
+      std::cout << (number++ == 0 ? ": " : "\n  ") << core::visible(line);
     }
     std::cout << std::endl;
   }
@@ -316,7 +316,7 @@ class CaptureRun {
                 ack.reason.substr(step + 9, of - step - 9);
     }
     std::cout << "together: python3 -m tocsin.trace " << core::to_text(run_.run.uid)
-              << printable(places) << "\n";
+              << core::visible(places) << "\n";
   }
 
   int report(const char* state, const std::string& sentence, int code) {
@@ -347,7 +347,7 @@ class CaptureRun {
 
   const CaptureRunOptions& options_;
   std::string person_;
-  SystemClock clock_;
+  core::SystemClock clock_;
   Looking looking_;
   std::unique_ptr<core::RecordSource> source_;
   TopicView view_;

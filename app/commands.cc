@@ -14,15 +14,12 @@
 #include "app/descriptor_limit.h"
 #include "app/process_metrics.h"
 #include "app/run_questions.h"
-#include "app/system_clock.h"
 #include "app/terminal.h"
-#include "app/text_table.h"
+#include "app/version.h"
 #include "app/vocabulary.h"
+#include "core/system_clock.h"
 #include "core/text.h"
-
-#ifndef TOCSIN_VERSION
-#error "the build gives TOCSIN_VERSION"
-#endif
+#include "core/text_table.h"
 
 namespace tocsin::app {
 namespace {
@@ -107,29 +104,6 @@ int wait_for_end(const sigset_t& signals, ConfigReload& reload) {
 
 }  // namespace
 
-std::string config_path(const std::string& named) {
-  if (!named.empty()) return named;
-  if (const char* path = std::getenv("TOCSIN_CONFIG"); path != nullptr && *path != '\0')
-    return path;
-  return "tocsin.yaml";
-}
-
-int exit_code(const core::Error& error) {
-  switch (error.code) {
-    case core::Code::unavailable:
-    case core::Code::deadline_exceeded:
-      return kUnreachable;
-    case core::Code::invalid_argument:
-      return kConfiguration;
-    case core::Code::resource_exhausted:
-      return kTemporary;
-    default:
-      return kFailed;
-  }
-}
-
-std::string version_text() { return std::string("tocsin ") + TOCSIN_VERSION; }
-
 int serve(const Invocation& call, Roles roles) {
   std::vector<config::Diagnostic> doubts;
   auto config = load_or_explain(call, &doubts);
@@ -154,7 +128,7 @@ int serve(const Invocation& call, Roles roles, AppConfig loaded,
   if (!call.log_level.empty()) config->log.level = call.log_level;
   if (!call.log_format.empty()) config->log.format = call.log_format;
 
-  SystemClock clock;
+  core::SystemClock clock;
   const auto log = make_log(config->log, clock);
   if (roles.evaluate || roles.route) log_doubts(*log, doubts);  // a collector alarms nobody
   AppOptions options;
@@ -173,7 +147,7 @@ int serve(const Invocation& call, Roles roles, AppConfig loaded,
                                 {"error", app.error().message}});
     return exit_code(app.error());
   }
-  log->info("started", {{"http", (*app)->address()}, {"version", TOCSIN_VERSION}});
+  log->info("started", {{"http", (*app)->address()}, {"version", build_version()}});
   const auto load = [&call](config::Diagnostics& diagnostics) {
     return load_config(config_path(call.config_file), config::process_environment(), diagnostics);
   };
@@ -206,7 +180,8 @@ std::string questions_text(const AppConfig& config) {
     if (why.empty() && question.of_ledger && !config.capture.ledger) why = "capture.ledger is off";
     std::string lead = "  " + std::string(question.name);
     lead.resize(13, ' ');
-    out += wrapped(lead, why.empty() ? std::string(question.needs) : "not asked: " + why, 80, 13);
+    out += core::wrapped(lead, why.empty() ? std::string(question.needs) : "not asked: " + why, 80,
+                         13);
   }
   return any ? "questions about each run, and what each needs (docs/run-card.md)\n" + out : "";
 }

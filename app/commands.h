@@ -6,26 +6,14 @@
 #include <vector>
 
 #include "app/app.h"
+#include "app/config_path.h"
+#include "app/exit_code.h"
 #include "app/replay/evaluate_from.h"
 #include "app/rule_worker.h"
+#include "app/version.h"
 #include "app/view_commands.h"
 
 namespace tocsin::app {
-
-/// Exit codes (contract: documented for schedulers).
-inline constexpr int kOk = 0;
-inline constexpr int kFailed = 1;
-inline constexpr int kUsage = 2;
-inline constexpr int kConfiguration = 3;
-inline constexpr int kUnreachable = 4;
-inline constexpr int kTemporary = 75;
-
-/// The file that was named, else $TOCSIN_CONFIG, else ./tocsin.yaml.
-std::string config_path(const std::string& named);
-/// The exit code that says so.
-int exit_code(const core::Error& error);
-/// "tocsin 0.1.0"
-std::string version_text();
 
 struct Invocation {
   std::string config_file;

@@ -2,18 +2,18 @@
 
 #include <vector>
 
-#include "app/printable.h"
-#include "app/text_table.h"
 #include "app/view_words.h"
 #include "core/fields/out.h"
 #include "core/fields/run_told.h"
 #include "core/json.h"
+#include "core/text_table.h"
+#include "core/visible_text.h"
 #include "ingest/ingest.h"
 
 namespace tocsin::app {
 namespace {
 
-using Row = TableRow;
+using Row = core::TableRow;
 
 constexpr std::size_t kMaxIssue = 1U << 20;
 
@@ -66,9 +66,9 @@ std::string checkpoint_text(const core::Checkpoint& checkpoint) {
 class Rows {
  public:
   void add(const std::string& name, const std::string& value) {
-    if (!value.empty()) rows_.push_back({name, printable(value)});
+    if (!value.empty()) rows_.push_back({name, core::visible(value)});
   }
-  [[nodiscard]] std::string text() const { return text_table(rows_); }
+  [[nodiscard]] std::string text() const { return core::text_table(rows_); }
 
  private:
   std::vector<Row> rows_;
@@ -97,9 +97,9 @@ void add_stop(Rows& rows, const core::StopTold& stop) {
 std::string issue_text(const TopicView::SeenIssue& seen, const TopicView& view,
                        core::WallTime now) {
   const core::Issue& issue = seen.newest;
-  std::string out = printable(issue.summary) + "\n";
-  if (!issue.description.empty()) out += printable(issue.description) + "\n";
-  if (!issue.recommendation.empty()) out += "→ " + printable(issue.recommendation) + "\n";
+  std::string out = core::visible(issue.summary) + "\n";
+  if (!issue.description.empty()) out += core::visible(issue.description) + "\n";
+  if (!issue.recommendation.empty()) out += "→ " + core::visible(issue.recommendation) + "\n";
   Rows rows;
   rows.add("status", std::string(core::to_string(issue.status)) +
                          (issue.resolution == core::Resolution::none

@@ -8,7 +8,7 @@
 #include <iostream>
 #include <string_view>
 
-#include "app/commands.h"
+#include "app/exit_code.h"
 #include "core/value.h"
 
 namespace tocsin::app {

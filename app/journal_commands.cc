@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "app/commands.h"
+#include "app/exit_code.h"
 #include "core/value.h"
 #include "ingest/ingest.h"
 

@@ -7,7 +7,7 @@
 #include <ctime>
 #include <optional>
 
-#include "app/printable.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
@@ -78,13 +78,13 @@ const Phrase* phrase_of(std::string_view event) {
 
 std::string shown(const core::Value& value) {
   if (value.is_null()) return {};
-  if (const auto* text = core::as<std::string>(value)) return printable(*text);
+  if (const auto* text = core::as<std::string>(value)) return core::visible(*text);
   if (const auto* number = core::as<double>(value)) {
     std::array<char, 32> digits{};
     std::snprintf(digits.data(), digits.size(), "%.4g", *number);
     return digits.data();
   }
-  return printable(core::to_json(value));
+  return core::visible(core::to_json(value));
 }
 
 std::string field(const core::ValueMap& fields, std::string_view name) {

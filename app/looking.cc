@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <iostream>
 
-#include "app/commands.h"
+#include "app/exit_code.h"
 #include "app/transport_settings.h"
 
 namespace tocsin::app {

@@ -98,7 +98,7 @@ class NameCheck {
 
  private:
   // A body that selects makes a collection; a bare name must be known.
-  static bool defines(const client::CollectionConfig& collection) {
+  static bool defines(const hook::CollectionConfig& collection) {
     return !collection.include.empty() || !collection.roles.empty();
   }
 

@@ -3,7 +3,9 @@
 
 #include <string>
 
-namespace tocsin::app {
+#include "config/config.h"
+
+namespace tocsin::embedded {
 
 /// Section `plugins` of the configuration.
 struct PluginsConfig {
@@ -15,4 +17,7 @@ struct PluginsConfig {
   std::string config = {};
 };
 
-}  // namespace tocsin::app
+/// The section as the configuration has it.
+void read(config::Reader& in, PluginsConfig& out);
+
+}  // namespace tocsin::embedded

@@ -12,11 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "app/version.h"
 #include "core/value.h"
-
-#ifndef TOCSIN_VERSION
-#error "the build gives TOCSIN_VERSION"
-#endif
 
 namespace tocsin::app {
 namespace {
@@ -108,18 +105,6 @@ class Exposition {
 };
 
 }  // namespace
-
-std::string build_version() { return TOCSIN_VERSION; }
-
-std::string build_compiler() {
-#if defined(__clang__)
-  return "clang " + std::to_string(__clang_major__) + "." + std::to_string(__clang_minor__) + "." +
-         std::to_string(__clang_patchlevel__);
-#else
-  return "gcc " + std::to_string(__GNUC__) + "." + std::to_string(__GNUC_MINOR__) + "." +
-         std::to_string(__GNUC_PATCHLEVEL__);
-#endif
-}
 
 std::string process_metrics(const std::string& proc) {
   Exposition out;

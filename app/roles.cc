@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "app/command_place.h"
-#include "app/commands.h"
 #include "app/stages/answers.h"
 #include "app/stages/collect.h"
 #include "app/stages/deliver.h"
@@ -20,6 +19,7 @@
 #include "app/stages/runs.h"
 #include "app/stages/stops.h"
 #include "app/transport_settings.h"
+#include "app/version.h"
 #include "core/topics.h"
 
 namespace tocsin::app {
@@ -117,7 +117,7 @@ core::Status Maker::hosted() {
     stage.registry = reader_of(ports_.transport, core::topic::kRegistry);
     stage.asks = !options_.roles.evaluate;
     if (stage.asks) askers.insert(rule.name);
-    PluginsConfig plugins = config_.plugins;
+    embedded::PluginsConfig plugins = config_.plugins;
     plugins.out = out_of(config_.transport);
     if (!config_.files.empty()) plugins.config = config_.files.front();
     stage.host = [plugins, clock = ports_.clock, log = ports_.log] {

@@ -11,9 +11,9 @@
 #include "app/commands.h"
 #include "app/input_check.h"
 #include "app/run_questions.h"
-#include "app/text_table.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "core/text_table.h"
 #include "rules/rules.h"
 
 namespace tocsin::app {
@@ -206,8 +206,9 @@ int rules_describe(const Invocation& call) {
   const auto* rule = rules::find_rule(call.name);
   if (rule == nullptr) return no_such_rule(call.name);
   if (json) return describe_as_json(*rule);
-  std::cout << wrapped(std::string(rule->name) + " (" + std::string(rule->original_name) + "): ",
-                       std::string(rule->title), kColumns, 2);
+  std::cout << core::wrapped(
+      std::string(rule->name) + " (" + std::string(rule->original_name) + "): ",
+      std::string(rule->title), kColumns, 2);
   if (const RunQuestion* question = question_of(rule->name)) {
     std::cout << "asks: " << question->asks << " (question " << question->number
               << " of the run card, " << question->name << ")\n";
@@ -216,7 +217,7 @@ int rules_describe(const Invocation& call) {
   if (const std::string_view others = input_of_others(rule->name); !others.empty()) {
     needs += "; " + std::string(others);
   }
-  std::cout << wrapped("needs: ", needs, kColumns, 2) << "unit: " << rule->unit
+  std::cout << core::wrapped("needs: ", needs, kColumns, 2) << "unit: " << rule->unit
             << ", severity: " << core::to_string(rule->severity) << "\n\n";
   const Defaults ours(*rule, rules::Preset::tocsin);
   const Defaults theirs(*rule, rules::Preset::original);
@@ -231,14 +232,14 @@ int rules_describe(const Invocation& call) {
     }
     std::string lead = key.path;
     lead.resize(std::max<std::size_t>(lead.size() + 2, 20), ' ');
-    std::cout << wrapped(
+    std::cout << core::wrapped(
         lead,
         mine + (mine == other ? "" : " (preset original: " + other + ")") + "  " + meaning(key),
         kColumns, 22);
   }
-  std::cout << wrapped("as every rule: ", of_all + " (docs/rules/README.md)", kColumns, 2);
+  std::cout << core::wrapped("as every rule: ", of_all + " (docs/rules/README.md)", kColumns, 2);
   if (!rule->presets.empty()) {
-    std::cout << wrapped("presets: ", std::string(rule->presets), kColumns, 2);
+    std::cout << core::wrapped("presets: ", std::string(rule->presets), kColumns, 2);
   }
   return kOk;
 }

@@ -22,7 +22,8 @@ constexpr milliseconds kFirstPause{100};   // doubled with every failure in a ro
 constexpr milliseconds kLongestPause{10'000};
 constexpr seconds kLongLife{60};  // who lived so long did not fail in a row
 
-std::string hello(const rules::HostedRule& rule, const PluginsConfig& plugins, bool list) {
+std::string hello(const rules::HostedRule& rule, const embedded::PluginsConfig& plugins,
+                  bool list) {
   core::ValueMap out{
       {"type", "hello"},
       {"protocol", kProtocol},
@@ -45,12 +46,6 @@ core::Duration pause_after(std::uint32_t failures) {
 
 }  // namespace
 
-void read(config::Reader& in, PluginsConfig& out) {
-  in.optional("python", out.python, config::not_empty(),
-              "interpreter of rules in Python; the package tocsin must be installed for it");
-  in.optional("native", out.native, "rules may be shared objects (`library`), which run in here");
-}
-
 struct RuleProcesses::Hosted {
   std::unique_ptr<ChildProcess> process;  // null: none runs
   std::uint64_t number = 0;
@@ -61,7 +56,8 @@ struct RuleProcesses::Hosted {
   std::uint32_t lines = 0;  // printed since the last request
 };
 
-RuleProcesses::RuleProcesses(PluginsConfig plugins, const core::Clock& clock, core::Log& log)
+RuleProcesses::RuleProcesses(embedded::PluginsConfig plugins, const core::Clock& clock,
+                             core::Log& log)
     : plugins_(std::move(plugins)), clock_(clock), log_(log) {}
 RuleProcesses::~RuleProcesses() = default;
 

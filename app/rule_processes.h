@@ -18,12 +18,10 @@
 
 namespace tocsin::app {
 
-/// The section as the configuration has it.
-void read(config::Reader& in, PluginsConfig& out);
 
 class RuleProcesses final : public rules::StepHost {
  public:
-  RuleProcesses(PluginsConfig plugins, const core::Clock& clock, core::Log& log);
+  RuleProcesses(embedded::PluginsConfig plugins, const core::Clock& clock, core::Log& log);
   /// Ends all of them.
   ~RuleProcesses() override;
 
@@ -42,7 +40,7 @@ class RuleProcesses final : public rules::StepHost {
   core::Result<std::string> start(const rules::HostedRule& rule, Hosted& hosted, bool list);
   void failed(const rules::HostedRule& rule, Hosted& hosted, const core::Error& error);
 
-  PluginsConfig plugins_;
+  embedded::PluginsConfig plugins_;
   const core::Clock& clock_;
   core::Log& log_;
   std::map<std::string, std::unique_ptr<Hosted>> hosted_;  // by name of the rule

@@ -9,8 +9,8 @@
 
 #include "app/commands.h"
 #include "app/rule_processes.h"
-#include "app/system_clock.h"
 #include "app/transport_settings.h"
+#include "core/system_clock.h"
 #include "core/text.h"
 
 namespace tocsin::app {
@@ -87,7 +87,7 @@ int discovered_rules(const WorkerOptions& options, const AppConfig& config, core
   if (!std::filesystem::is_regular_file(file.source, ignored)) {
     return worker_refusal(kUsage, "there is no file " + file.source);
   }
-  const SystemClock clock;
+  const core::SystemClock clock;
   const auto classes = RuleProcesses(config.plugins, clock, log).classes(file);
   if (!classes)
     return worker_refusal(kConfiguration, options.file + ": " + classes.error().message);
@@ -129,7 +129,7 @@ int discovered_rules(const WorkerOptions& options, const AppConfig& config, core
 
 void check_hosted(const AppConfig& config, const std::string& file,
                   config::Diagnostics& diagnostics) {
-  const SystemClock clock;
+  const core::SystemClock clock;
   core::NullLog quiet;
   for (const rules::RuleSettings& rule : config.rules.rules) {
     if (!rule.hosted) continue;
@@ -156,7 +156,7 @@ int rule_worker(const Invocation& call) {
     if (named) chosen.push_back(rule);
   }
   if (chosen.empty()) {
-    SystemClock clock;
+    core::SystemClock clock;
     const auto log = make_log({"warn", "logfmt"}, clock);
     if (const int code = discovered_rules(options, config, *log, chosen); code != kOk) return code;
   } else if (!options.parameters.empty()) {

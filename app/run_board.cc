@@ -44,7 +44,7 @@ void RunBoard::note_attempt(const core::RunUid& run, std::uint32_t attempt) {
   known.run.attempt = attempt;
 }
 
-std::optional<actions::CurrentRun> RunBoard::find(const core::RunUid& run) const {
+std::optional<core::CurrentRun> RunBoard::find(const core::RunUid& run) const {
   const std::lock_guard lock(mutex_);
   const auto found = runs_.find(run);
   return found == runs_.end() ? std::nullopt : std::optional(found->second.run);

@@ -18,7 +18,7 @@ class RunBoard {
   void note(const core::JobEvent& event);
   /// An issue speaks of this attempt: it exists, whether or not its job event was read yet.
   void note_attempt(const core::RunUid& run, std::uint32_t attempt);
-  [[nodiscard]] std::optional<actions::CurrentRun> find(const core::RunUid& run) const;
+  [[nodiscard]] std::optional<core::CurrentRun> find(const core::RunUid& run) const;
 
   /// Has everything been read that was there? Until then nobody is stopped.
   void set_complete(bool complete) { complete_ = complete; }
@@ -26,7 +26,7 @@ class RunBoard {
 
  private:
   struct Known {
-    actions::CurrentRun run;
+    core::CurrentRun run;
     core::WallTime time{};
     core::WallTime paced_at{};  // of the pace that was counted last
     std::int64_t paced_step = 0;

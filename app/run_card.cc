@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "app/printable.h"
 #include "app/summary_text.h"
-#include "app/text_table.h"
+#include "core/text_table.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
@@ -32,7 +32,7 @@ std::size_t place_of(std::string_view answer) {
 }
 
 std::string words(std::string_view name) {
-  std::string out = printable(name);
+  std::string out = core::visible(name);
   std::replace(out.begin(), out.end(), '_', ' ');
   return out;
 }
@@ -115,7 +115,7 @@ std::string why_not(const RunQuestion& question, const CardSources& sources) {
   const std::string rule(question.rules[0]);
   for (const auto* one : sources.rules) {
     if (one->rule_type == rule && one->status == core::RuleState::error) {
-      return "rule " + printable(one->rule) + " fails: " + printable(one->reason);
+      return "rule " + core::visible(one->rule) + " fails: " + core::visible(one->reason);
     }
   }
   if (!sources.configured.empty()) {
@@ -144,7 +144,7 @@ AnsweredQuestion answered(const RunQuestion& question, const CardSources& source
       return line.rule == name && line.answer == "hit";
     };
     if (!answers(question, rule) || std::any_of(out.lines.begin(), out.lines.end(), told)) continue;
-    out.lines.push_back({"hit", printable(rule), "", printable(title)});
+    out.lines.push_back({"hit", core::visible(rule), "", core::visible(title)});
   }
   std::stable_sort(out.lines.begin(), out.lines.end(), [](const CardLine& a, const CardLine& b) {
     return place_of(a.answer) < place_of(b.answer);
@@ -178,7 +178,7 @@ std::vector<CardLine> card_of(const core::RuleStatusEvent& rule) {
     if (subjects == nullptr) continue;
     for (const auto& [subject, value] : *subjects) {
       const auto* numbers = core::as<core::ValueMap>(value);
-      out.push_back({std::string(answer), printable(rule.rule), printable(subject),
+      out.push_back({std::string(answer), core::visible(rule.rule), core::visible(subject),
                      numbers == nullptr ? shown(value) : numbers_of(*numbers)});
     }
   }
@@ -210,7 +210,7 @@ std::string card_text(const std::vector<AnsweredQuestion>& card) {
   for (const AnsweredQuestion& one : card) {
     const std::string lead =
         "  " + padded(one.answer, 11) + padded(std::string(one.question->name), 11);
-    if (one.lines.empty()) out += wrapped(lead, one.why, kColumns, lead.size());
+    if (one.lines.empty()) out += core::wrapped(lead, one.why, kColumns, lead.size());
     for (std::size_t i = 0; i < std::min(one.lines.size(), kMostLines); ++i) {
       const bool same = one.lines[i].answer == one.answer;
       std::string text = line_text(one.lines[i]);
@@ -218,7 +218,8 @@ std::string card_text(const std::vector<AnsweredQuestion>& card) {
       if (i + 1 == kMostLines && one.lines.size() > kMostLines) {
         text += "; and " + std::to_string(one.lines.size() - kMostLines) + " more";
       }
-      out += wrapped(i == 0 ? lead : std::string(lead.size(), ' '), text, kColumns, lead.size());
+      out +=
+          core::wrapped(i == 0 ? lead : std::string(lead.size(), ' '), text, kColumns, lead.size());
     }
   }
   return out;

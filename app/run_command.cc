@@ -19,10 +19,10 @@
 #include "app/client/judge_watch.h"
 #include "app/client/run_report.h"
 #include "app/client/settings.h"
-#include "app/commands.h"
+#include "app/exit_code.h"
 #include "app/run_judge.h"
-#include "app/system_clock.h"
 #include "collectors/collectors.h"
+#include "core/system_clock.h"
 #include "core/topics.h"
 
 namespace tocsin::app {
@@ -261,8 +261,7 @@ class DeathNotices {
   std::map<core::RunUid, std::uint64_t> sequences_;
 };
 
-core::Status publish(const client::Settings& settings,
-                     const std::vector<core::OutRecord>& records) {
+core::Status publish(const hook::Settings& settings, const std::vector<core::OutRecord>& records) {
   core::NullLog log;
   core::NullTelemetry telemetry;
   auto transport = ingest::Transport::open(settings.transport, settings.topics, log, telemetry);
@@ -278,10 +277,10 @@ core::Status publish(const client::Settings& settings,
 }
 
 // Null where somebody else judges, or nobody can: of a cluster the hooks find out whether an engine reads it.
-std::unique_ptr<RunJudge> judge_of(const client::Settings& settings, const std::string& config_file,
+std::unique_ptr<RunJudge> judge_of(const hook::Settings& settings, const std::string& config_file,
                                    const ReportFile& report) {
   const bool here = settings.transport.kafka.is_null() && !settings.capture.dry_run;
-  if (!here || client::engine_reads(settings.transport.journal, settings.topics.prefix))
+  if (!here || hook::engine_reads(settings.transport.journal, settings.topics.prefix))
     return nullptr;
   const auto say = [](const std::string& words) {
     if (!quiet()) tell(words);
@@ -308,7 +307,7 @@ void tell_verdicts(const std::vector<RunVerdict>& verdicts) {
 int run_command(const RunOptions& options) {
   if (options.command.empty()) return tell("run: give the command after --"), kUsage;
   const auto settings =
-      client::load_settings({options.out, options.config_file, "", ""}, client::this_process());
+      hook::load_settings({options.out, options.config_file, "", ""}, hook::this_process());
   if (!settings) return tell(settings.error().message), kConfiguration;
   for (const std::string& words : settings->warnings) tell(words + " (the default holds there)");
   const ReportFile report;
@@ -316,7 +315,7 @@ int run_command(const RunOptions& options) {
 
   // One id for all processes of this launch, unless a launcher of launchers has given one.
   setenv("TOCSIN_LAUNCH", core::to_text(core::run_uid_v4()).c_str(), 0);
-  setenv(client::kReportVariable, report.path().c_str(), 1);
+  setenv(hook::kReportVariable, report.path().c_str(), 1);
   if (!options.config_file.empty()) setenv("TOCSIN_CONFIG", options.config_file.c_str(), 1);
   if (!options.out.empty()) {
     unsetenv("TOCSIN_BROKERS");  // would go before it
@@ -328,7 +327,7 @@ int run_command(const RunOptions& options) {
   const char* named = std::getenv("TOCSIN_CONFIG");
   const std::unique_ptr<RunJudge> judge =
       off ? nullptr : judge_of(*settings, named == nullptr ? "" : named, report);
-  if (judge != nullptr) setenv(client::kJudgedVariable, "tocsin run", 1);
+  if (judge != nullptr) setenv(hook::kJudgedVariable, "tocsin run", 1);
   sigset_t waited;
   sigset_t before;
   sigemptyset(&waited);
@@ -348,7 +347,7 @@ int run_command(const RunOptions& options) {
         "nothing was watched: the command calls no tocsin.watch(), and no framework that is "
         "attached to has trained in it");
   }
-  const SystemClock clock;
+  const core::SystemClock clock;
   const auto notices = DeathNotices(child, status, clock.now()).of(facts);
   if (!notices.empty()) {
     if (const auto told = publish(*settings, notices); !told) {

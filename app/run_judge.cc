@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "app/engine/chosen_rules.h"
-#include "app/printable.h"
-#include "app/system_clock.h"
+#include "core/system_clock.h"
 #include "core/topics.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
@@ -23,25 +23,26 @@ constexpr std::size_t kBatch = 1024;
 constexpr std::size_t kShown = 5;  // first signs of one verdict
 
 const core::Clock& clock_of_process() {
-  static const SystemClock kClock;
+  static const core::SystemClock kClock;
   return kClock;
 }
 
 // Those of the configuration, if it has any that can judge here; else the default ones.
-core::Result<std::shared_ptr<LocalJudge>> judge_by(const std::string& config_file,
-                                                   const std::string& prefix, std::string& why) {
+core::Result<std::shared_ptr<embedded::LocalJudge>> judge_by(const std::string& config_file,
+                                                             const std::string& prefix,
+                                                             std::string& why) {
   std::vector<std::string> choices{std::string()};
   if (!config_file.empty()) choices.insert(choices.begin(), config_file);
   for (const std::string& text : choices) {
-    auto rules = rules_by_text(text);
+    auto rules = embedded::rules_by_text(text);
     if (!rules) {
       why = rules.error().message;
       continue;
     }
-    LocalJudgeOptions options;
+    embedded::LocalJudgeOptions options;
     options.rules = std::move(*rules);
     options.rules.topic_prefix = prefix;
-    auto made = LocalJudge::create(std::move(options), clock_of_process());
+    auto made = embedded::LocalJudge::create(std::move(options), clock_of_process());
     if (made) return made;
     why = made.error().message;
   }
@@ -61,7 +62,7 @@ std::string plural(std::size_t count, const char* what) {
 
 std::string verdict_sentence(const RunVerdict& verdict) {
   std::string out = "verdict on run " + core::to_text(verdict.run).substr(0, 8);
-  if (!verdict.job.empty()) out += " (job " + printable(verdict.job) + ")";
+  if (!verdict.job.empty()) out += " (job " + core::visible(verdict.job) + ")";
   const std::string judged =
       plural(verdict.rules, "rule") + " judged " +
       plural(static_cast<std::size_t>(std::max<std::int64_t>(verdict.steps, 0)), "step");
@@ -72,19 +73,19 @@ std::string verdict_sentence(const RunVerdict& verdict) {
   for (const core::Issue& issue : verdict.first_signs) {
     if (!rules.insert(issue.rule).second || shown == kShown) continue;
     out += shown++ == 0 ? "first sign: " : "; then: ";
-    out += printable(issue_sentence(issue));
+    out += core::visible(embedded::issue_sentence(issue));
   }
   return out + " (" + judged + ")";
 }
 
-RunJudge::RunJudge(const client::Settings& settings, Reported reported, Say say)
+RunJudge::RunJudge(const hook::Settings& settings, Reported reported, Say say)
     : settings_(settings), reported_(std::move(reported)), say_(std::move(say)) {}
 
 RunJudge::~RunJudge() {
   if (judge_ != nullptr) judge_->close();
 }
 
-std::unique_ptr<RunJudge> RunJudge::create(const client::Settings& settings,
+std::unique_ptr<RunJudge> RunJudge::create(const hook::Settings& settings,
                                            const std::string& config_file, Reported reported,
                                            Say say, std::string& why) {
   std::unique_ptr<RunJudge> out(new RunJudge(settings, std::move(reported), std::move(say)));
@@ -163,11 +164,12 @@ void RunJudge::tell() {
   told_ += fresh.size();
   if (fresh.empty()) return;
   const LaunchReport report = reported_();
-  for (const KeptIssue& kept : fresh) {
+  for (const embedded::KeptIssue& kept : fresh) {
     const auto worker =
         std::find_if(report.workers.begin(), report.workers.end(),
                      [&](const ReportedWorker& one) { return one.run == kept.issue.run.uid; });
-    if (kept.told && worker != report.workers.end() && !worker->judges) say_(printable(kept.text));
+    if (kept.told && worker != report.workers.end() && !worker->judges)
+      say_(core::visible(kept.text));
   }
 }
 
@@ -175,7 +177,7 @@ std::vector<RunVerdict> RunJudge::finish() {
   thread_.request_stop();
   if (thread_.joinable()) thread_.join();
   if (source_ == nullptr && is_there(settings_.transport.journal)) (void)open();
-  const SystemClock clock;
+  const core::SystemClock clock;
   const core::Duration until = clock.monotonic() + kFinish;
   while (source_ != nullptr && !read(milliseconds(0)) && clock.monotonic() < until) {
   }
@@ -198,7 +200,7 @@ std::vector<RunVerdict> RunJudge::verdicts() const {
     verdict.rules = judge_->counts().rules;
     if (const auto steps = steps_.find(worker.run); steps != steps_.end())
       verdict.steps = steps->second;
-    for (const KeptIssue& one : kept) {
+    for (const embedded::KeptIssue& one : kept) {
       if (one.issue.run.uid != worker.run || one.issue.shadow ||
           one.issue.status != core::IssueStatus::firing) {
         continue;

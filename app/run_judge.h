@@ -39,7 +39,7 @@ class RunJudge {
 
   /// Null, with `why` for people: there is nothing to judge by. Before the command starts: what is there then is
   /// no business of this launch.
-  static std::unique_ptr<RunJudge> create(const client::Settings& settings,
+  static std::unique_ptr<RunJudge> create(const hook::Settings& settings,
                                           const std::string& config_file, Reported reported,
                                           Say say, std::string& why);
   ~RunJudge();
@@ -52,7 +52,7 @@ class RunJudge {
   std::vector<RunVerdict> finish();
 
  private:
-  RunJudge(const client::Settings& settings, Reported reported, Say say);
+  RunJudge(const hook::Settings& settings, Reported reported, Say say);
   bool open();
   void run(const std::stop_token& stop);
   /// Takes what is there; true: that was all.
@@ -61,12 +61,12 @@ class RunJudge {
   void tell();
   [[nodiscard]] std::vector<RunVerdict> verdicts() const;
 
-  const client::Settings settings_;
+  const hook::Settings settings_;
   const Reported reported_;
   const Say say_;
   core::NullLog log_;
   core::NullTelemetry telemetry_;
-  std::shared_ptr<LocalJudge> judge_;
+  std::shared_ptr<embedded::LocalJudge> judge_;
   std::unique_ptr<ingest::Transport> transport_;
   std::unique_ptr<core::RecordSource> source_;
   bool was_there_ = false;  // the journal, before the command

@@ -1,4 +1,5 @@
 #include "app/silence_commands.h"
+#include "app/exit_code.h"
 #include "app/own_issues.h"
 
 #include <unistd.h>
@@ -7,18 +8,17 @@
 #include <iostream>
 
 #include "actions/actions.h"
-#include "app/commands.h"
 #include "app/looking.h"
 #include "app/person.h"
-#include "app/printable.h"
-#include "app/system_clock.h"
-#include "app/text_table.h"
 #include "app/topic_view.h"
 #include "app/view_text.h"
 #include "app/which_run.h"
 #include "core/json.h"
+#include "core/system_clock.h"
 #include "core/text.h"
+#include "core/text_table.h"
 #include "core/topics.h"
+#include "core/visible_text.h"
 #include "routing/routing.h"
 #include "rules/rules.h"
 
@@ -117,8 +117,8 @@ void say_unknown(const routing::Matchers& matchers, const TopicView& view) {
                            const std::vector<std::string>& known) {
     if (std::find(known.begin(), known.end(), name) != known.end()) return;
     const std::string near = core::nearest(name, known);
-    std::cerr << "tocsin: " << what << " \"" << printable(name) << "\" so far"
-              << (near.empty() ? "" : "; did you mean \"" + printable(near) + "\"?") << "\n";
+    std::cerr << "tocsin: " << what << " \"" << core::visible(name) << "\" so far"
+              << (near.empty() ? "" : "; did you mean \"" + core::visible(near) + "\"?") << "\n";
   };
   for (const auto& term : matchers.terms()) {
     look_for("no issue has a label", term.name, labels);
@@ -139,7 +139,7 @@ int silence_add(const SilenceOptions& options) {
   Looking looking;
   TopicView view;
   if (const auto seen = look(options, looking, view); !seen) return refuse(seen.error());
-  const SystemClock clock;
+  const core::SystemClock clock;
   Silence silence;
   silence.created_at = clock.now();
   silence.starts_at = silence.created_at + options.begins;
@@ -182,23 +182,24 @@ int silence_list(const SilenceOptions& options) {
   Looking looking;
   TopicView view;
   if (const auto seen = look(options, looking, view); !seen) return refuse(seen.error());
-  const core::WallTime now = SystemClock().now();
+  const core::WallTime now = core::SystemClock().now();
   core::ValueList list;
-  std::vector<TableRow> rows{{"ID", "STATE", "UNTIL", "BY", "ACTIONS", "MATCHERS", "COMMENT"}};
+  std::vector<core::TableRow> rows{
+      {"ID", "STATE", "UNTIL", "BY", "ACTIONS", "MATCHERS", "COMMENT"}};
   for (const auto& [id, silence] : view.silences()) {
     if (silence.ends_at <= now && !options.all) continue;
     if (const auto value = core::parse_json(silence_json(silence), 1U << 16)) {
       list.push_back(*value);
     }
     rows.push_back({id.substr(0, kIdLength), state_of(silence, now),
-                    core::to_rfc3339(silence.ends_at), printable(silence.created_by),
-                    silence.actions.empty() ? "all" : printable(silence.actions),
-                    printable(silence.matchers), printable(silence.comment)});
+                    core::to_rfc3339(silence.ends_at), core::visible(silence.created_by),
+                    silence.actions.empty() ? "all" : core::visible(silence.actions),
+                    core::visible(silence.matchers), core::visible(silence.comment)});
   }
   if (options.json) {
     std::cout << core::to_json(core::Value(std::move(list))) << "\n";
   } else {
-    std::cout << (rows.size() == 1 ? "no silences\n" : text_table(rows));
+    std::cout << (rows.size() == 1 ? "no silences\n" : core::text_table(rows));
   }
   return kOk;
 }
@@ -207,7 +208,7 @@ int silence_expire(const SilenceOptions& options) {
   Looking looking;
   TopicView view;
   if (const auto seen = look(options, looking, view); !seen) return refuse(seen.error());
-  const core::WallTime now = SystemClock().now();
+  const core::WallTime now = core::SystemClock().now();
   std::vector<Silence> found;
   for (const auto& [id, silence] : view.silences()) {
     if (!options.id.empty() && id.starts_with(options.id) && silence.ends_at > now) {

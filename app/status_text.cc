@@ -3,27 +3,27 @@
 #include <algorithm>
 
 #include "app/own_issues.h"
-#include "app/printable.h"
 #include "app/run_card.h"
 #include "app/summary_text.h"
-#include "app/text_table.h"
 #include "app/view_text.h"
 #include "app/view_words.h"
 #include "core/json.h"
 #include "core/text.h"
+#include "core/text_table.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
 
 using namespace std::chrono_literals;
-using Row = TableRow;
+using Row = core::TableRow;
 
 constexpr std::size_t kMostOfASummary = 400;  // bytes of a line
 constexpr std::size_t kMostOfAHit = 160;      // bytes of an issue on a run's card
 
 std::string state_of(const core::JobEvent& run) {
   if (run.phase != core::JobPhase::ended) return "running";
-  return run.outcome.empty() ? "ended" : printable(run.outcome);
+  return run.outcome.empty() ? "ended" : core::visible(run.outcome);
 }
 
 bool is_running(const core::JobEvent& run) { return run.phase != core::JobPhase::ended; }
@@ -95,24 +95,25 @@ std::vector<std::string> unhealthy(const TopicView& view, core::WallTime now) {
                         last.state == core::DeliveryState::expired ||
                         (last.state == core::DeliveryState::pending && last.attempt > 1);
     if (!failed) continue;
-    out.push_back("deliveries of " + printable(integration) + " fail: " +
-                  std::string(core::to_string(last.state)) + ", " + printable(last.code) + " " +
-                  printable(last.detail) + " (" + ago(last.stages.answered, now) + ")");
+    out.push_back("deliveries of " + core::visible(integration) + " fail: " +
+                  std::string(core::to_string(last.state)) + ", " + core::visible(last.code) + " " +
+                  core::visible(last.detail) + " (" + ago(last.stages.answered, now) + ")");
   }
   for (const auto& [key, rule] : view.rules()) {
     const auto run = view.runs().find(key.first);
     if (run == view.runs().end() || !is_running(run->second)) continue;
     if (rule.status == core::RuleState::error) {
-      out.push_back("rule " + printable(rule.rule) + " fails on " + job_of(view, key.first) + ": " +
-                    printable(rule.reason));
+      out.push_back("rule " + core::visible(rule.rule) + " fails on " + job_of(view, key.first) +
+                    ": " + core::visible(rule.reason));
     } else if (rule.status == core::RuleState::no_data && !rule.missing.empty()) {
-      out.push_back("rule " + printable(rule.rule) + " has no data of " + job_of(view, key.first) +
-                    ": " + printable(rule.missing.front()) + " is missing");
+      out.push_back("rule " + core::visible(rule.rule) + " has no data of " +
+                    job_of(view, key.first) + ": " + core::visible(rule.missing.front()) +
+                    " is missing");
     }
   }
   for (const auto& [key, seen] : view.issues()) {
     if (seen.newest.status == core::IssueStatus::firing && is_own(seen.newest.rule)) {
-      out.push_back(printable(seen.newest.rule) + ": " + printable(seen.newest.summary));
+      out.push_back(core::visible(seen.newest.rule) + ": " + core::visible(seen.newest.summary));
     }
   }
   if (view.refused().records > 0) {
@@ -120,7 +121,7 @@ std::vector<std::string> unhealthy(const TopicView& view, core::WallTime now) {
     out.push_back(
         std::to_string(view.refused().records) +
         (one ? " record could not be read and lies" : " records could not be read and lie") +
-        " in the topic dlq; newest: " + printable(view.refused().newest));
+        " in the topic dlq; newest: " + core::visible(view.refused().newest));
   }
   return out;
 }
@@ -138,20 +139,21 @@ std::vector<const TopicView::SeenIssue*> open_issues(const TopicView& view) {
 
 std::string stop_phase(const TopicView::SeenStop& stop) {
   if (stop.command.dry_run) return "dry run";
-  return stop.newest ? printable(stop.newest->phase) : "asked, no answer yet";
+  return stop.newest ? core::visible(stop.newest->phase) : "asked, no answer yet";
 }
 
 // A rule, or the person who asked.
 std::string asked_by(const core::Command& command) {
   const std::string& rule = command.reason.rule;
-  return rule.empty() ? printable(command.requested_by) : "rule " + printable(rule);
+  return rule.empty() ? core::visible(command.requested_by) : "rule " + core::visible(rule);
 }
 
 // "node-7:/checkpoints/step-357.pt"
 std::string checkpoint_of(const TopicView::SeenStop& stop) {
   if (!stop.checkpoint) return "";
   const core::Ack& ack = *stop.checkpoint;
-  return (ack.node.empty() ? "" : printable(ack.node) + ":") + printable(ack.checkpoint_path);
+  return (ack.node.empty() ? "" : core::visible(ack.node) + ":") +
+         core::visible(ack.checkpoint_path);
 }
 
 core::Value checkpoint_value(const TopicView::SeenStop& stop) {
@@ -200,7 +202,7 @@ const core::Command* pause_of(const TopicView& view, const core::JobEvent& run) 
 }
 
 std::string paused_by(const core::Command* pause) {
-  return pause == nullptr ? "" : ", captures paused by " + printable(pause->requested_by);
+  return pause == nullptr ? "" : ", captures paused by " + core::visible(pause->requested_by);
 }
 
 std::string runs_part(const TopicView& view, core::WallTime now, std::size_t most) {
@@ -209,11 +211,11 @@ std::string runs_part(const TopicView& view, core::WallTime now, std::size_t mos
   std::vector<Row> rows{{"JOB", "RUN", "ATTEMPT", "STATE", "STEP", "LAST HEARD OF"}};
   for (std::size_t i = 0; i < part.shown(); ++i) {
     const core::JobEvent& run = *runs[i];
-    rows.push_back({printable(run.run.job), short_run(run.run.uid), std::to_string(run.run.attempt),
-                    state_of(run) + paused_by(pause_of(view, run)),
+    rows.push_back({core::visible(run.run.job), short_run(run.run.uid),
+                    std::to_string(run.run.attempt), state_of(run) + paused_by(pause_of(view, run)),
                     run.step ? std::to_string(*run.step) : "–", ago(run.time, now)});
   }
-  return part.with(text_table(rows));
+  return part.with(core::text_table(rows));
 }
 
 std::string sums_part(const TopicView& view, core::WallTime now, std::size_t most) {
@@ -221,7 +223,7 @@ std::string sums_part(const TopicView& view, core::WallTime now, std::size_t mos
   const Part part("summed up", told.size(), most);
   std::string lines;
   for (std::size_t i = 0; i < part.shown(); ++i) {
-    lines += "  " + job_of(view, told[i]->run.uid) + ": " + printable(told[i]->rule) + ": " +
+    lines += "  " + job_of(view, told[i]->run.uid) + ": " + core::visible(told[i]->rule) + ": " +
              summary_line(told[i]->summary, kMostOfASummary) + "\n";
   }
   return part.with(lines);
@@ -284,19 +286,19 @@ std::string stops_part(const TopicView& view, core::WallTime now, std::size_t mo
     const auto& [run, stop] = stops[i];
     rows.push_back({job_of(view, run), short_run(run), stop_phase(*stop),
                     ago(stop->command.issued_at, now), asked_by(stop->command),
-                    checkpoint_of(*stop), printable(stop->command.reason.summary)});
+                    checkpoint_of(*stop), core::visible(stop->command.reason.summary)});
   }
-  return part.with(text_table(rows));
+  return part.with(core::text_table(rows));
 }
 
 std::string silences_part(const TopicView& view, core::WallTime now) {
   std::vector<Row> rows{{"ID", "UNTIL", "BY", "MATCHERS", "COMMENT"}};
   for (const auto* silence : in_force(view, now)) {
     rows.push_back({short_id(silence->id), core::to_rfc3339(silence->ends_at),
-                    printable(silence->created_by), printable(silence->matchers),
-                    printable(silence->comment)});
+                    core::visible(silence->created_by), core::visible(silence->matchers),
+                    core::visible(silence->comment)});
   }
-  return rows.size() == 1 ? "" : heading("silences", rows.size() - 1) + text_table(rows);
+  return rows.size() == 1 ? "" : heading("silences", rows.size() - 1) + core::text_table(rows);
 }
 
 std::string unhealthy_part(const TopicView& view, core::WallTime now, std::size_t most) {

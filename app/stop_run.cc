@@ -7,18 +7,18 @@
 #include <utility>
 #include <vector>
 
-#include "app/commands.h"
+#include "app/exit_code.h"
 #include "app/log_console.h"
 #include "app/looking.h"
 #include "app/person.h"
-#include "app/printable.h"
 #include "app/stop_progress.h"
-#include "app/system_clock.h"
 #include "app/topic_view.h"
 #include "app/view_text.h"
 #include "app/which_run.h"
 #include "core/json.h"
+#include "core/system_clock.h"
 #include "core/topics.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
@@ -31,8 +31,8 @@ constexpr auto kPaceComes = 10s;      // ranks that have just started tell it by
 constexpr auto kAnswersUsually = 5s;  // a loop that asks answers sooner
 constexpr auto kEndIsTold = 2s;       // by the engine, after the last rank's word
 
-actions::CurrentRun current(const core::JobEvent& run) {
-  actions::CurrentRun out;
+core::CurrentRun current(const core::JobEvent& run) {
+  core::CurrentRun out;
   out.attempt = run.run.attempt;
   out.launch = run.launch;
   out.ended = run.phase == core::JobPhase::ended;
@@ -85,14 +85,14 @@ class StopRun {
   }
 
   [[nodiscard]] std::string who() const {
-    return (run_.run.job.empty() ? "" : printable(run_.run.job) + ", ") + "run " +
+    return (run_.run.job.empty() ? "" : core::visible(run_.run.job) + ", ") + "run " +
            core::to_text(run_.run.uid) + ", attempt " + std::to_string(run_.run.attempt);
   }
 
   int ended() {
     const std::string outcome = run_.outcome.empty() ? "unknown" : run_.outcome;
     if (options_.json) return report("already_ended", "it has ended already: " + outcome, kOk);
-    std::cout << who() << " has ended already: " << printable(outcome) << "\n";
+    std::cout << who() << " has ended already: " << core::visible(outcome) << "\n";
     return kOk;
   }
 
@@ -204,8 +204,8 @@ class StopRun {
     StopProgress progress(command_, run_.world_size);
     if (before) {
       say("was asked before, by " +
-          (command_.reason.rule.empty() ? printable(command_.requested_by)
-                                        : "the rule " + printable(command_.reason.rule)) +
+          (command_.reason.rule.empty() ? core::visible(command_.requested_by)
+                                        : "the rule " + core::visible(command_.reason.rule)) +
           ": " + who());
     }
     say(stop_line(command_, run_.run.job, colour_));
@@ -257,7 +257,7 @@ class StopRun {
 
   int report(const char* state, const std::string& sentence, int code) {
     if (!options_.json) {
-      if (!sentence.empty()) std::cout << printable(sentence) << "\n";
+      if (!sentence.empty()) std::cout << core::visible(sentence) << "\n";
       return code;
     }
     core::ValueMap out{{"run", core::to_text(run_.run.uid)},
@@ -287,7 +287,7 @@ class StopRun {
 
   const StopRunOptions& options_;
   bool colour_;
-  SystemClock clock_;
+  core::SystemClock clock_;
   Looking looking_;
   std::unique_ptr<core::RecordSource> source_;
   TopicView view_;

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "app/printable.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
@@ -36,7 +36,7 @@ std::string words(const core::ValueMap& map) {
   for (const auto& [name, value] : map) {
     const bool deep = core::as<core::ValueMap>(value) != nullptr;
     if (!out.empty()) out += named || deep ? "; " : ", ";
-    out += printable(name) + (deep ? ": " : " ") + words(value);
+    out += core::visible(name) + (deep ? ": " : " ") + words(value);
     named = deep;
   }
   return out;
@@ -45,7 +45,7 @@ std::string words(const core::ValueMap& map) {
 std::string words(const core::Value& value) {
   if (const auto* map = core::as<core::ValueMap>(value)) return words(*map);
   if (const auto* list = core::as<core::ValueList>(value)) return words(*list);
-  if (const auto* text = core::as<std::string>(value)) return printable(*text);
+  if (const auto* text = core::as<std::string>(value)) return core::visible(*text);
   if (const auto* real = core::as<double>(value)) return number(*real);
   return core::to_json(value);
 }
@@ -72,9 +72,9 @@ std::string summary_lines(const core::ValueMap& summary, std::size_t indent) {
   for (const auto& [name, value] : summary) {
     const auto* map = core::as<core::ValueMap>(value);
     if (map == nullptr || flat(*map)) {
-      out += blanks + printable(name) + "  " + words(value) + "\n";
+      out += blanks + core::visible(name) + "  " + words(value) + "\n";
     } else {
-      out += blanks + printable(name) + "\n" + summary_lines(*map, indent + 2);
+      out += blanks + core::visible(name) + "\n" + summary_lines(*map, indent + 2);
     }
   }
   return out;

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "app/commands.h"
+#include "app/exit_code.h"
 #include "app/replay/recording.h"
 #include "app/transport_settings.h"
 #include "core/json.h"

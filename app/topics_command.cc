@@ -3,8 +3,8 @@
 #include <iostream>
 
 #include "app/commands.h"
-#include "app/system_clock.h"
 #include "app/transport_settings.h"
+#include "core/system_clock.h"
 #include "core/topic_settings.h"
 
 namespace tocsin::app {
@@ -133,7 +133,7 @@ int topics_command(const Invocation& call, const std::string& verb) {
   const auto config = transport_settings(call.config_file, call.out);
   if (!config) return failed(config.error());
   if (verb == "export") return export_plan(*config, call.format);
-  SystemClock clock;
+  core::SystemClock clock;
   const auto log = make_log({"warn", "logfmt"}, clock);
   core::NullTelemetry telemetry;
   auto topics = config->topics;

@@ -5,15 +5,15 @@
 #include <iostream>
 
 #include "app/client/settings.h"
-#include "app/commands.h"
+#include "app/config_path.h"
 #include "app/transport_sections.h"
 
 namespace tocsin::app {
 namespace {
 
 // A place that was named needs no file: one that is broken must not keep a person from it.
-client::ProcessFacts without_file() {
-  client::ProcessFacts facts = client::this_process();
+hook::ProcessFacts without_file() {
+  hook::ProcessFacts facts = hook::this_process();
   facts.environment = [inner = facts.environment](const std::string& name) {
     return name == "TOCSIN_CONFIG" ? std::nullopt : inner(name);
   };
@@ -52,7 +52,7 @@ core::Result<TransportSettings> transport_settings(const std::string& config_fil
       std::cerr << "tocsin: using --from alone: " << sections.error().message << "\n";
     }
   }
-  const auto settings = client::load_settings({place, "", "", ""}, without_file());
+  const auto settings = hook::load_settings({place, "", "", ""}, without_file());
   if (!settings) return settings.error();
   out.transport = settings->transport;
   if (place.empty()) {

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "app/client/judge_watch.h"
-#include "app/printable.h"
-#include "app/text_table.h"
 #include "app/view_words.h"
+#include "core/text_table.h"
 #include "core/topics.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
@@ -42,7 +42,7 @@ void note(const core::FrameView& frame, const core::FrameBody& body, UnknownRun&
 Unjudged find_unjudged(ingest::Transport& transport, const std::string& journal,
                        const std::string& prefix, const TopicView& view, core::WallTime now) {
   Unjudged out;
-  out.no_engine = !client::engine_reads(journal, prefix);
+  out.no_engine = !hook::engine_reads(journal, prefix);
   if (!out.no_engine) return out;
   ingest::SourceOptions options;
   options.topics = {core::topic::kTelemetry};
@@ -72,13 +72,13 @@ std::string unjudged_text(const Unjudged& unjudged, core::WallTime now) {
   if (!unjudged.no_engine || (unjudged.going_on == 0 && unjudged.runs.empty())) return {};
   std::string out = "\nnobody judges: no engine reads this journal; start one with tocsin up\n";
   if (unjudged.runs.empty()) return out;
-  std::vector<TableRow> rows{{"RUN", "JOB", "STEP", "LAST HEARD OF"}};
+  std::vector<core::TableRow> rows{{"RUN", "JOB", "STEP", "LAST HEARD OF"}};
   for (const auto& [run, known] : unjudged.runs) {
-    rows.push_back({short_run(run), printable(known.job),
+    rows.push_back({short_run(run), core::visible(known.job),
                     known.step < 0 ? "" : std::to_string(known.step), ago(known.heard, now)});
   }
   return out + "runs that no engine knows: " + std::to_string(unjudged.runs.size()) + "\n" +
-         text_table(rows);
+         core::text_table(rows);
 }
 
 std::string with_unjudged(std::string status, const Unjudged& unjudged) {

@@ -12,7 +12,6 @@
 #include "app/log_console.h"
 #include "app/looking.h"
 #include "app/status_text.h"
-#include "app/system_clock.h"
 #include "app/told_issues.h"
 #include "app/topic_view.h"
 #include "app/unjudged.h"
@@ -20,6 +19,7 @@
 #include "app/view_words.h"
 #include "app/which_run.h"
 #include "core/json.h"
+#include "core/system_clock.h"
 #include "core/topics.h"
 
 namespace tocsin::app {
@@ -40,7 +40,7 @@ struct Sight {
 
 // kOk, or why nothing is seen, which was said.
 int look(const ViewOptions& options, Sight& sight) {
-  const core::WallTime present = SystemClock().now();
+  const core::WallTime present = core::SystemClock().now();
   const auto moment = parse_moment(options.at, present);
   if (!moment) {
     std::cerr << "tocsin: " << moment.error().message << "\n";

@@ -2,15 +2,15 @@
 
 #include "app/events_log.h"
 #include "app/log_console.h"
-#include "app/printable.h"
-#include "app/text_table.h"
 #include "app/view_words.h"
 #include "core/text.h"
+#include "core/text_table.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
 
-using Row = TableRow;
+using Row = core::TableRow;
 
 // "silenced: " where nobody is told of it, or what else is held back.
 std::string silenced(const TopicView& view, const core::Issue& issue, core::WallTime now) {
@@ -40,13 +40,13 @@ std::string issues_text(const std::vector<const TopicView::SeenIssue*>& issues,
   for (const auto* seen : issues) {
     const core::Issue& issue = seen->newest;
     const bool open = issue.status == core::IssueStatus::firing;
-    rows.push_back({short_id(core::fingerprint(issue.labels)),
-                    std::string(core::to_string(issue.severity)),
-                    printable(issue.rule) + (issue.shadow ? " (shadow)" : ""),
-                    printable(issue.run.job), ago(seen->since, now),
-                    (open ? silenced(view, issue, now) : ended(issue)) + printable(issue.summary)});
+    rows.push_back(
+        {short_id(core::fingerprint(issue.labels)), std::string(core::to_string(issue.severity)),
+         core::visible(issue.rule) + (issue.shadow ? " (shadow)" : ""),
+         core::visible(issue.run.job), ago(seen->since, now),
+         (open ? silenced(view, issue, now) : ended(issue)) + core::visible(issue.summary)});
   }
-  return text_table(rows);
+  return core::text_table(rows);
 }
 
 namespace {

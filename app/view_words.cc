@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "app/printable.h"
 #include "core/labels.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
@@ -37,7 +37,7 @@ std::string short_id(std::string_view id) { return std::string(id.substr(0, kIdL
 
 std::string job_of(const TopicView& view, const core::RunUid& run) {
   const auto found = view.runs().find(run);
-  return found == view.runs().end() ? short_run(run) : printable(found->second.run.job);
+  return found == view.runs().end() ? short_run(run) : core::visible(found->second.run.job);
 }
 
 std::vector<const routing::Silence*> in_force(const TopicView& view, core::WallTime now) {

@@ -4,8 +4,8 @@
 #include <set>
 #include <vector>
 
-#include "app/printable.h"
 #include "core/text.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
@@ -36,7 +36,8 @@ core::Error unknown(const Runs& runs, const std::string& said, const std::string
   }
   const std::string near = core::nearest(run, names);
   return {core::Code::not_found,
-          "no run " + said + (near.empty() ? "" : "; did you mean \"" + printable(near) + "\"?") +
+          "no run " + said +
+              (near.empty() ? "" : "; did you mean \"" + core::visible(near) + "\"?") +
               " (see: tocsin status)"};
 }
 
@@ -69,8 +70,8 @@ FoundRuns of_name(const Runs& runs, const std::string& name) {
 
 core::Result<core::JobEvent> which_run(const Runs& runs, const std::string& run,
                                        const std::string& job) {
-  const std::string said =
-      "\"" + printable(run) + "\"" + (job.empty() ? "" : " of the job \"" + printable(job) + "\"");
+  const std::string said = "\"" + core::visible(run) + "\"" +
+                           (job.empty() ? "" : " of the job \"" + core::visible(job) + "\"");
   const auto named = runs.find(core::run_uid_for(job, run));
   if (named != runs.end() && (job.empty() || named->second.run.job == job)) return named->second;
   FoundRuns found;

@@ -31,7 +31,7 @@ namespace {
 
 using namespace tocsin;
 using namespace std::chrono_literals;
-using app::client::CommandReader;
+using hook::CommandReader;
 using Steady = std::chrono::steady_clock;
 
 constexpr auto kIdle = 20s;

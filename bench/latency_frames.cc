@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "app/system_clock.h"
+#include "core/system_clock.h"
 
 namespace tocsin::bench {
 
@@ -17,7 +17,7 @@ core::OutRecord frame_record(const core::RunUid& run, std::uint64_t sequence, bo
   header.world_size = 1;
   header.mode = core::Mode::train;
   header.step = header.global_step = static_cast<std::int64_t>(sequence);
-  header.time = core::nanoseconds(app::SystemClock().now());
+  header.time = core::nanoseconds(core::SystemClock().now());
   header.worker = core::name_hash("worker_0");
   header.incarnation = 1;
   header.sequence = sequence;

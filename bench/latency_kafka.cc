@@ -23,13 +23,13 @@
 
 #include "app/app.h"
 #include "app/logging.h"
-#include "app/system_clock.h"
 #include "bench/bench_report.h"
 #include "bench/cores.h"
 #include "bench/latency_floor.h"
 #include "bench/latency_frames.h"
 #include "bench/latency_watch.h"
 #include "bench/turns.h"
+#include "core/system_clock.h"
 
 namespace {
 
@@ -274,7 +274,7 @@ class Bench {
   const int turns_;
   std::uniform_int_distribution<std::int64_t> pause_;  // microseconds
   const core::RunUid load_run_ = core::run_uid_v5("load");
-  app::SystemClock clock_;
+  core::SystemClock clock_;
   std::unique_ptr<core::Log> log_;
   core::NullTelemetry telemetry_;
   Side product_;

@@ -131,19 +131,19 @@ double reading(const std::string& folder, core::RecordHandler handle,
   return cpu_seconds() - begin;
 }
 
-app::ChosenRules rules_named(const char* names) {
-  app::ChosenRules rules;
+embedded::ChosenRules rules_named(const char* names) {
+  embedded::ChosenRules rules;
   must(app::choose_rules({"", names, ""}, rules) == 0, "the rules");
   return rules;
 }
 
-std::unique_ptr<app::Judge> judge_of(const app::ChosenRules& rules) {
+std::unique_ptr<app::Judge> judge_of(const embedded::ChosenRules& rules) {
   auto judge = app::Judge::create(rules, nullptr);
   must(judge.has_value(), "the engine");
   return std::move(*judge);
 }
 
-double from_journal(const std::string& folder, const app::ChosenRules& rules) {
+double from_journal(const std::string& folder, const embedded::ChosenRules& rules) {
   const auto judge = judge_of(rules);
   double cpu = reading(
       folder, [&](const core::RecordView& record) { judge->handle(record); },
@@ -154,7 +154,7 @@ double from_journal(const std::string& folder, const app::ChosenRules& rules) {
   return cpu + cpu_seconds() - begin;
 }
 
-double from_memory(const std::vector<std::string>& frames, const app::ChosenRules& rules) {
+double from_memory(const std::vector<std::string>& frames, const embedded::ChosenRules& rules) {
   const auto judge = judge_of(rules);
   const double begin = cpu_seconds();
   core::RecordView view;

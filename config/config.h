@@ -270,4 +270,10 @@ std::vector<KeyDoc> describe(const std::function<void(Reader&)>& read);
 /// The rows as a Markdown table.
 std::string to_markdown(const std::vector<KeyDoc>& keys);
 
+/// Reads a configuration file that several programs share, for the sections of one: whatever stands in the others,
+/// YAML that cannot be read included, takes nothing away. Runs `read` over its own sections. Problems of these are errors, each of which leaves the default. A place without
+/// a path where the file is no YAML, outside of them, is a warning; other problems there are nobody's here.
+void read_own_sections(const std::string& path, const Environment& environment,
+                       const std::function<void(Reader&)>& read, Diagnostics& problems);
+
 }  // namespace tocsin::config

@@ -6,9 +6,6 @@
 #include <cstdio>
 
 #include "core/identity.h"
-#include "rules/evaluate/evaluator.h"
-#include "rules/run/names.h"
-#include "rules/run/workers.h"
 
 namespace tocsin::rules {
 
@@ -20,7 +17,6 @@ std::string_view to_string(EvaluationOutcome outcome) noexcept {
 
 Program::Program() = default;
 Program::~Program() = default;
-std::unique_ptr<Evaluator> Program::evaluator() const { return nullptr; }
 TensorUse Program::tensor_use() const noexcept {
   return (inputs() & input::kRows) != 0 ? TensorUse::several : TensorUse::none;
 }
@@ -117,11 +113,6 @@ std::optional<double> RowBatch::count_of(double value, std::size_t row) const {
     }
   }
   return std::nullopt;
-}
-
-const Name* RowBatch::about(const Row& row) const {
-  if (names == nullptr) return nullptr;
-  return worker == nullptr ? names->find(row.name()) : worker->about(row.name(), *names);
 }
 
 std::uint64_t shape_hash(const Name* name) {

@@ -128,7 +128,7 @@ class ProfileTraining final : public core::Action {
   }
 
   [[nodiscard]] core::Command command_for(const core::NotifiedIssue& one,
-                                          const CurrentRun& current) const {
+                                          const core::CurrentRun& current) const {
     const core::Issue& issue = one.issue;
     core::Command out;
     out.command_id = id_of(one);
@@ -158,7 +158,7 @@ class ProfileTraining final : public core::Action {
   ProfileConfig cfg_;
   core::Clock& clock_;
   std::function<core::Status(const core::Command&)> send_;
-  std::function<std::optional<CurrentRun>(const core::RunUid&)> current_run_;
+  std::function<std::optional<core::CurrentRun>(const core::RunUid&)> current_run_;
   ProfileLedger own_;  // where nobody keeps one
   ProfileLedger* ledger_;
 };

@@ -197,7 +197,7 @@ class StopTraining final : public core::Action {
   }
 
   [[nodiscard]] core::Command command_for(const core::NotifiedIssue& notified,
-                                          const std::optional<CurrentRun>& current) const {
+                                          const std::optional<core::CurrentRun>& current) const {
     core::Command out = stop_command(cfg_.terms, notified.issue, current, clock_.now());
     out.requested_by = "router";
     out.reason = reason_of(notified);
@@ -209,7 +209,7 @@ class StopTraining final : public core::Action {
   core::Telemetry& telemetry_;
   std::string cluster_;
   std::function<core::Status(const core::Command&)> send_;
-  std::function<std::optional<CurrentRun>(const core::RunUid&)> current_run_;
+  std::function<std::optional<core::CurrentRun>(const core::RunUid&)> current_run_;
   StopLedger own_;  // where nobody keeps one
   StopLedger* ledger_;
 };

@@ -19,19 +19,19 @@
 #include "app/client/bounded_json.h"
 #include "collectors/collectors.h"
 
-namespace client = tocsin::app::client;
+namespace hook = tocsin::hook;
 namespace core = tocsin::core;
 
 namespace {
 
-using client::after_fork_in_child;
-using client::fail;
-using client::guarded;
-using client::make_client;
-using client::process;
-using client::Process;
-using client::text;
-using client::with;
+using hook::after_fork_in_child;
+using hook::fail;
+using hook::guarded;
+using hook::make_client;
+using hook::process;
+using hook::Process;
+using hook::text;
+using hook::with;
 
 // Where flags stand in a row's meta (docs/wire.md); below them are its dtype and role.
 constexpr std::uint64_t kRowFlags = ~std::uint64_t{0xffff};
@@ -51,7 +51,7 @@ T known_part(const T* given) {
 }
 
 // False: more dimensions than can be, or missing pointers.
-bool lend(const tocsin_tensor& given, client::LentTensor& out) {
+bool lend(const tocsin_tensor& given, hook::LentTensor& out) {
   if (given.size < sizeof(tocsin_tensor) || given.ndim > 64) return false;
   if (given.ndim > 0 && given.shape == nullptr) return false;
   out.id = given.id;
@@ -73,7 +73,7 @@ bool known_dtype(std::int32_t dtype) {
 
 }  // namespace
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 std::int32_t fail(std::int32_t code, const std::string& words) {
   std::size_t size = std::min(words.size(), kErrorBytes - 1);
@@ -87,7 +87,7 @@ std::int32_t fail(std::int32_t code, const std::string& words) {
   return code;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook
 
 extern "C" {
 
@@ -121,7 +121,7 @@ int32_t tocsin_open(const tocsin_options* options, tocsin_client** out) {
     handle->client = *std::move(made);
     handle->generation = self.generation.load();
     handle->pid = getpid();
-    client::Client::start(handle->client);
+    hook::Client::start(handle->client);
     *out = self.open = handle.release();
     return TOCSIN_OK;
   });
@@ -129,7 +129,7 @@ int32_t tocsin_open(const tocsin_options* options, tocsin_client** out) {
 
 int32_t tocsin_name(tocsin_client* handle, int32_t type, const char* name, size_t length,
                     const tocsin_name_info* given, uint64_t* id) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
+  return with(handle, [&](hook::Client& self) -> std::int32_t {
     if (name == nullptr || id == nullptr) {
       return fail(TOCSIN_INVALID, "tocsin_name: a name and a place for its id");
     }
@@ -145,11 +145,11 @@ int32_t tocsin_name(tocsin_client* handle, int32_t type, const char* name, size_
     }
     if (type < 1 || type > 8) return fail(TOCSIN_INVALID, "tocsin_name: unknown type of name");
     if (type == TOCSIN_NAME_SPAN_ARGS) {
-      if (auto fits = core::check_json_bounds(view, client::kMaxGivenJson); !fits) {
+      if (auto fits = core::check_json_bounds(view, hook::kMaxGivenJson); !fits) {
         return fail(TOCSIN_INVALID, "arguments of a span: " + fits.error().message);
       }
     }
-    client::NameInfo info;
+    hook::NameInfo info;
     info.type = static_cast<core::DictionaryType>(type);
     if (given != nullptr) {
       const tocsin_name_info known = known_part(given);
@@ -160,7 +160,7 @@ int32_t tocsin_name(tocsin_client* handle, int32_t type, const char* name, size_
       if (known.role >= 0) info.role = static_cast<core::Role>(known.role);
       if (known.dims != nullptr) info.dims.assign(known.dims, known.dims + known.ndim);
       info.attrs = text(known.attrs);
-      if (auto fits = core::check_json_bounds(info.attrs, client::kMaxGivenJson); !fits) {
+      if (auto fits = core::check_json_bounds(info.attrs, hook::kMaxGivenJson); !fits) {
         return fail(TOCSIN_INVALID, "attributes of a name: " + fits.error().message);
       }
       info.collection = text(known.collection);
@@ -171,7 +171,7 @@ int32_t tocsin_name(tocsin_client* handle, int32_t type, const char* name, size_
 }
 
 int32_t tocsin_wanted(tocsin_client* handle, const char* name, size_t length, int32_t role) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
+  return with(handle, [&](hook::Client& self) -> std::int32_t {
     if (name == nullptr || length == 0 || role > 17) {
       return fail(TOCSIN_INVALID, "tocsin_wanted: a name, and a role or -1");
     }
@@ -182,11 +182,11 @@ int32_t tocsin_wanted(tocsin_client* handle, const char* name, size_t length, in
 }
 
 int32_t tocsin_plan_changes(tocsin_client* handle) {
-  return with(handle, [](client::Client& self) { return self.session().plan_changes(); });
+  return with(handle, [](hook::Client& self) { return self.session().plan_changes(); });
 }
 
 int32_t tocsin_set_mode(tocsin_client* handle, int32_t mode) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
+  return with(handle, [&](hook::Client& self) -> std::int32_t {
     if (mode < 0 || mode > 3) return fail(TOCSIN_INVALID, "unknown mode");
     self.session().set_mode(static_cast<core::Mode>(mode));
     return TOCSIN_OK;
@@ -194,20 +194,20 @@ int32_t tocsin_set_mode(tocsin_client* handle, int32_t mode) {
 }
 
 int32_t tocsin_due(tocsin_client* handle, uint64_t collection) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
+  return with(handle, [&](hook::Client& self) -> std::int32_t {
     return self.session().due(collection) ? TOCSIN_OK : TOCSIN_NOT_DUE;
   });
 }
 
 int32_t tocsin_due_at(tocsin_client* handle, uint64_t collection, uint32_t ahead) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
+  return with(handle, [&](hook::Client& self) -> std::int32_t {
     return self.session().due_at(collection, ahead) ? TOCSIN_OK : TOCSIN_NOT_DUE;
   });
 }
 
 int32_t tocsin_due_of(tocsin_client* handle, const uint64_t* ids, size_t count, uint32_t ahead,
                       uint8_t* due) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
+  return with(handle, [&](hook::Client& self) -> std::int32_t {
     if ((ids == nullptr || due == nullptr) && count > 0)
       return fail(TOCSIN_INVALID, "no tensors, or no place for what is due");
     self.session().due_of({ids, count}, ahead, {due, count});
@@ -216,9 +216,9 @@ int32_t tocsin_due_of(tocsin_client* handle, const uint64_t* ids, size_t count, 
 }
 
 int32_t tocsin_tensors(tocsin_client* handle, const tocsin_tensor* tensors, size_t count) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
+  return with(handle, [&](hook::Client& self) -> std::int32_t {
     if (tensors == nullptr && count > 0) return fail(TOCSIN_INVALID, "no tensors");
-    std::vector<client::LentTensor> lent(count);
+    std::vector<hook::LentTensor> lent(count);
     for (std::size_t i = 0; i < count; ++i) {
       if (!lend(tensors[i], lent[i]) || !known_dtype(tensors[i].dtype)) {
         return fail(TOCSIN_INVALID, "tensor " + std::to_string(i) + ": size, shape, dtype or data");
@@ -230,7 +230,7 @@ int32_t tocsin_tensors(tocsin_client* handle, const tocsin_tensor* tensors, size
 
 int32_t tocsin_statistics(tocsin_client* handle, const tocsin_row* rows, size_t count) {
   static_assert(sizeof(tocsin_row) == sizeof(core::SummaryRow));
-  return with(handle, [&](client::Client& self) -> std::int32_t {
+  return with(handle, [&](hook::Client& self) -> std::int32_t {
     if (rows == nullptr && count > 0) return fail(TOCSIN_INVALID, "no rows");
     std::vector<core::SummaryRow> copied(count);
     if (count > 0) std::memcpy(static_cast<void*>(copied.data()), rows, count * sizeof *rows);
@@ -241,7 +241,7 @@ int32_t tocsin_statistics(tocsin_client* handle, const tocsin_row* rows, size_t 
 
 int32_t tocsin_scalars(tocsin_client* handle, const uint64_t* ids, const double* values,
                        size_t count) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
+  return with(handle, [&](hook::Client& self) -> std::int32_t {
     if ((ids == nullptr || values == nullptr) && count > 0)
       return fail(TOCSIN_INVALID, "no values");
     self.session().scalars({ids, count}, {values, count});
@@ -251,7 +251,7 @@ int32_t tocsin_scalars(tocsin_client* handle, const uint64_t* ids, const double*
 
 int32_t tocsin_span(tocsin_client* handle, uint64_t name, uint64_t track, int64_t start,
                     int64_t duration, uint64_t args) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
+  return with(handle, [&](hook::Client& self) -> std::int32_t {
     if (duration < -1) return fail(TOCSIN_INVALID, "a span cannot end before it starts");
     self.session().span(name, track, start, duration, args);
     return TOCSIN_OK;
@@ -259,7 +259,7 @@ int32_t tocsin_span(tocsin_client* handle, uint64_t name, uint64_t track, int64_
 }
 
 int32_t tocsin_step_end(tocsin_client* handle, uint32_t flags) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
+  return with(handle, [&](hook::Client& self) -> std::int32_t {
     self.session().step_end((flags & TOCSIN_STEP_OPTIMIZER_SKIPPED) != 0,
                             std::max<std::uint32_t>(flags >> 16, 1));
     return TOCSIN_OK;
@@ -268,13 +268,13 @@ int32_t tocsin_step_end(tocsin_client* handle, uint32_t flags) {
 
 int32_t tocsin_step_next(tocsin_client* handle, uint32_t flags, const tocsin_scalar* scalars,
                          size_t scalar_count, const tocsin_time* times, size_t time_count) {
-  static_assert(sizeof(tocsin_scalar) == sizeof(client::ScalarValue));
-  static_assert(sizeof(tocsin_time) == sizeof(client::PhaseTime));
-  return with(handle, [&](client::Client& self) -> std::int32_t {
+  static_assert(sizeof(tocsin_scalar) == sizeof(hook::ScalarValue));
+  static_assert(sizeof(tocsin_time) == sizeof(hook::PhaseTime));
+  return with(handle, [&](hook::Client& self) -> std::int32_t {
     if (scalars == nullptr && scalar_count > 0) return fail(TOCSIN_INVALID, "no values");
     if (times == nullptr && time_count > 0) return fail(TOCSIN_INVALID, "no times");
-    const auto* values = reinterpret_cast<const client::ScalarValue*>(scalars);
-    const auto* spans = reinterpret_cast<const client::PhaseTime*>(times);
+    const auto* values = reinterpret_cast<const hook::ScalarValue*>(scalars);
+    const auto* spans = reinterpret_cast<const hook::PhaseTime*>(times);
     const bool ask = self.session().step_next({values, scalar_count}, {spans, time_count},
                                               (flags & TOCSIN_STEP_OPTIMIZER_SKIPPED) != 0,
                                               std::max<std::uint32_t>(flags >> 16, 1));
@@ -285,10 +285,10 @@ int32_t tocsin_step_next(tocsin_client* handle, uint32_t flags, const tocsin_sca
 int32_t tocsin_stop_requested(tocsin_client* handle) { return tocsin_stop_requested_at(handle, 0); }
 
 int32_t tocsin_stop_requested_at(tocsin_client* handle, uint32_t ahead) {
-  if (!client::is_ours(handle)) return 0;
+  if (!hook::is_ours(handle)) return 0;
   return std::max(
       with(handle,
-           [&](client::Client& self) -> std::int32_t {
+           [&](hook::Client& self) -> std::int32_t {
              return self.commands().ask(self.session().train_step() + std::int64_t{ahead});
            }),
       0);
@@ -296,7 +296,7 @@ int32_t tocsin_stop_requested_at(tocsin_client* handle, uint32_t ahead) {
 
 int32_t tocsin_reduce(const tocsin_tensor* tensor, double out[13], int32_t tier) {
   return guarded([&]() -> std::int32_t {
-    client::LentTensor lent;
+    hook::LentTensor lent;
     if (tensor == nullptr || out == nullptr || tier != 0 || !lend(*tensor, lent) ||
         !known_dtype(tensor->dtype)) {
       return fail(TOCSIN_INVALID, "tocsin_reduce: a tensor, 13 places and tier 0");

@@ -10,7 +10,7 @@
 #include "app/client/process.h"
 #include "app/client/tocsin_client.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Keeps the first 2 KiB of `words` for tocsin_last_error() of this thread, and gives `code`.
 std::int32_t fail(std::int32_t code, const std::string& words);
@@ -44,4 +44,4 @@ std::int32_t with(tocsin_client* handle, F&& call) noexcept {
   return guarded([&] { return call(*handle->client); });
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -7,7 +7,7 @@
 #include "app/client/python_kept.h"
 #include "app/client/python_lane.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 struct Passes {
@@ -158,4 +158,4 @@ PyObject* passes_of(PyObject* self, Arguments given, std::ptrdiff_t count) noexc
   return out;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -9,24 +9,24 @@
 
 #include "app/client/python_lane.h"
 
-namespace client = tocsin::app::client;
+namespace hook = tocsin::hook;
 
 namespace {
 
-using client::add;
-using client::Arguments;
-using client::capsule_of;
-using client::functions_of;
-using client::has;
-using client::Lane;
-using client::LaneRef;
-using client::none;
-using client::number;
-using client::PyMethod;
-using client::PyObject;
-using client::python;
-using client::self_of;
-using client::untyped;
+using hook::add;
+using hook::Arguments;
+using hook::capsule_of;
+using hook::functions_of;
+using hook::has;
+using hook::Lane;
+using hook::LaneRef;
+using hook::none;
+using hook::number;
+using hook::PyMethod;
+using hook::PyObject;
+using hook::python;
+using hook::self_of;
+using hook::untyped;
 
 // A phase of it; may be entered again inside itself.
 struct Phase {
@@ -47,7 +47,7 @@ PyObject* scalar(PyObject* self, Arguments given, std::ptrdiff_t count) noexcept
       !number(given[1], value) || !number(given[2], quiet)) {
     return nullptr;
   }
-  self_of<LaneRef>(self)->with(0, [&](client::StepLane& lane, client::Session& session) {
+  self_of<LaneRef>(self)->with(0, [&](hook::StepLane& lane, hook::Session& session) {
     lane.scalar(session, name, value, quiet != 0);
     return 0;
   });
@@ -56,7 +56,7 @@ PyObject* scalar(PyObject* self, Arguments given, std::ptrdiff_t count) noexcept
 
 PyObject* phase_add(PyObject* self, Arguments given, std::ptrdiff_t count) noexcept {
   Phase& phase = self_of<Phase>(self);
-  client::PhaseTime time;
+  hook::PhaseTime time;
   time.name = phase.name;
   if (!has(count, 2, "add(start, duration)") || !number(given[0], time.start) ||
       !number(given[1], time.duration)) {
@@ -92,15 +92,15 @@ PyObject* phase_ended(PyObject* self, PyObject* /*unused*/) noexcept {
   return python().build("L", static_cast<long long>(self_of<Phase>(self).ended));
 }
 
-PyMethod phase_methods[] = {{"enter", untyped(phase_enter), client::kPyNoArguments, nullptr},
-                            {"leave", untyped(phase_leave), client::kPyArguments, nullptr},
-                            {"depth", untyped(phase_depth), client::kPyNoArguments, nullptr},
-                            {"ended", untyped(phase_ended), client::kPyNoArguments, nullptr},
-                            {"add", untyped(phase_add), client::kPyArguments, nullptr}};
+PyMethod phase_methods[] = {{"enter", untyped(phase_enter), hook::kPyNoArguments, nullptr},
+                            {"leave", untyped(phase_leave), hook::kPyArguments, nullptr},
+                            {"depth", untyped(phase_depth), hook::kPyNoArguments, nullptr},
+                            {"ended", untyped(phase_ended), hook::kPyNoArguments, nullptr},
+                            {"add", untyped(phase_add), hook::kPyArguments, nullptr}};
 
 PyObject* phase(PyObject* self, PyObject* name) noexcept {
   PyObject* out = nullptr;
-  (void)client::guarded([&]() -> std::int32_t {
+  (void)hook::guarded([&]() -> std::int32_t {
     Phase made;
     made.lane = self_of<LaneRef>(self);
     made.began.reserve(kDeepest);
@@ -112,7 +112,7 @@ PyObject* phase(PyObject* self, PyObject* name) noexcept {
 }
 
 PyObject* tell_held(PyObject* self, PyObject* /*unused*/) noexcept {
-  self_of<LaneRef>(self)->with(0, [](client::StepLane& lane, client::Session& session) {
+  self_of<LaneRef>(self)->with(0, [](hook::StepLane& lane, hook::Session& session) {
     lane.tell_held(session);
     return 0;
   });
@@ -120,7 +120,7 @@ PyObject* tell_held(PyObject* self, PyObject* /*unused*/) noexcept {
 }
 
 PyObject* tell_values(PyObject* self, PyObject* /*unused*/) noexcept {
-  self_of<LaneRef>(self)->with(0, [](client::StepLane& lane, client::Session& session) {
+  self_of<LaneRef>(self)->with(0, [](hook::StepLane& lane, hook::Session& session) {
     lane.tell_values(session);
     return 0;
   });
@@ -131,7 +131,7 @@ PyObject* step_end(PyObject* self, PyObject* given) noexcept {
   std::int64_t flags = 0;
   if (!number(given, flags)) return nullptr;
   const bool quiet =
-      self_of<LaneRef>(self)->with(false, [&](client::StepLane& lane, client::Session& session) {
+      self_of<LaneRef>(self)->with(false, [&](hook::StepLane& lane, hook::Session& session) {
         return lane.step_end(session, (flags & TOCSIN_STEP_OPTIMIZER_SKIPPED) != 0,
                              static_cast<std::uint32_t>(flags >> 16 > 1 ? flags >> 16 : 1));
       });
@@ -149,15 +149,14 @@ PyObject* due(PyObject* self, PyObject* given) noexcept {
   std::uint64_t collection = 0;
   if (!number(given, collection)) return nullptr;
   const bool answer = self_of<LaneRef>(self)->with(
-      false, [&](client::StepLane& /*lane*/, client::Session& session) {
-        return session.due(collection);
-      });
+      false,
+      [&](hook::StepLane& /*lane*/, hook::Session& session) { return session.due(collection); });
   return python().new_bool(answer ? 1 : 0);
 }
 
 PyObject* held(PyObject* self, PyObject* /*unused*/) noexcept {
   const auto [values, times] = self_of<LaneRef>(self)->with(
-      std::pair<long, long>(0, 0), [](client::StepLane& lane, client::Session& /*session*/) {
+      std::pair<long, long>(0, 0), [](hook::StepLane& lane, hook::Session& /*session*/) {
         return std::pair<long, long>(static_cast<long>(lane.values()),
                                      static_cast<long>(lane.times()));
       });
@@ -167,7 +166,7 @@ PyObject* held(PyObject* self, PyObject* /*unused*/) noexcept {
 PyObject* set_short(PyObject* self, PyObject* given) noexcept {
   std::int64_t nanoseconds = 0;
   if (!number(given, nanoseconds)) return nullptr;
-  self_of<LaneRef>(self)->with(0, [&](client::StepLane& lane, client::Session& /*session*/) {
+  self_of<LaneRef>(self)->with(0, [&](hook::StepLane& lane, hook::Session& /*session*/) {
     lane.set_short(nanoseconds);
     return 0;
   });
@@ -180,29 +179,29 @@ PyObject* close(PyObject* self, PyObject* /*unused*/) noexcept {
 }
 
 PyMethod lane_methods[] = {
-    {"scalar", untyped(scalar), client::kPyArguments, nullptr},
-    {"phase", untyped(phase), client::kPyOneArgument, nullptr},
-    {"passes", untyped(client::passes_of), client::kPyArguments, nullptr},
-    {"driver", untyped(client::driver_of), client::kPyArguments, nullptr},
-    {"calls", untyped(client::calls_of), client::kPyArguments, nullptr},
-    {"take_steps", untyped(client::take_steps), client::kPyNoArguments, nullptr},
-    {"peek_steps", untyped(client::peek_steps), client::kPyNoArguments, nullptr},
-    {"want_steps", untyped(client::want_steps), client::kPyOneArgument, nullptr},
-    {"tell_held", untyped(tell_held), client::kPyNoArguments, nullptr},
-    {"tell_values", untyped(tell_values), client::kPyNoArguments, nullptr},
-    {"due", untyped(due), client::kPyOneArgument, nullptr},
-    {"step_end", untyped(step_end), client::kPyOneArgument, nullptr},
-    {"stop_requested", untyped(stop_requested), client::kPyOneArgument, nullptr},
-    {"held", untyped(held), client::kPyNoArguments, nullptr},
-    {"set_short", untyped(set_short), client::kPyOneArgument, nullptr},
-    {"close", untyped(close), client::kPyNoArguments, nullptr}};
+    {"scalar", untyped(scalar), hook::kPyArguments, nullptr},
+    {"phase", untyped(phase), hook::kPyOneArgument, nullptr},
+    {"passes", untyped(hook::passes_of), hook::kPyArguments, nullptr},
+    {"driver", untyped(hook::driver_of), hook::kPyArguments, nullptr},
+    {"calls", untyped(hook::calls_of), hook::kPyArguments, nullptr},
+    {"take_steps", untyped(hook::take_steps), hook::kPyNoArguments, nullptr},
+    {"peek_steps", untyped(hook::peek_steps), hook::kPyNoArguments, nullptr},
+    {"want_steps", untyped(hook::want_steps), hook::kPyOneArgument, nullptr},
+    {"tell_held", untyped(tell_held), hook::kPyNoArguments, nullptr},
+    {"tell_values", untyped(tell_values), hook::kPyNoArguments, nullptr},
+    {"due", untyped(due), hook::kPyOneArgument, nullptr},
+    {"step_end", untyped(step_end), hook::kPyOneArgument, nullptr},
+    {"stop_requested", untyped(stop_requested), hook::kPyOneArgument, nullptr},
+    {"held", untyped(held), hook::kPyNoArguments, nullptr},
+    {"set_short", untyped(set_short), hook::kPyOneArgument, nullptr},
+    {"close", untyped(close), hook::kPyNoArguments, nullptr}};
 
 }  // namespace
 
 extern "C" void* tocsin_python(tocsin_client* handle) {
   void* out = nullptr;
-  (void)client::with(handle, [&](client::Client&) -> std::int32_t {
-    if (client::python_calls() == nullptr) return TOCSIN_NOT_FOUND;
+  (void)hook::with(handle, [&](hook::Client&) -> std::int32_t {
+    if (hook::python_calls() == nullptr) return TOCSIN_NOT_FOUND;
     out = functions_of(lane_methods, capsule_of(std::make_shared<Lane>(handle)));
     return TOCSIN_OK;
   });

@@ -10,19 +10,19 @@
 #include "app/client/raw_reader.h"
 #include "core/json.h"
 
-namespace client = tocsin::app::client;
+namespace hook = tocsin::hook;
 namespace core = tocsin::core;
 
 struct tocsin_raw {
-  std::unique_ptr<client::RawReader> reader;
-  client::RawValue value;
+  std::unique_ptr<hook::RawReader> reader;
+  hook::RawValue value;
   std::string counters;
 };
 
 namespace {
 
-using client::fail;
-using client::guarded;
+using hook::fail;
+using hook::guarded;
 
 std::string text_at(const nlohmann::json& given, const char* key) {
   const auto at = given.find(key);
@@ -44,20 +44,20 @@ int32_t tocsin_raw_open(const char* options, size_t length, tocsin_raw** out) {
       return fail(TOCSIN_INVALID, "tocsin_raw_open: options, and a place for the reader");
     }
     *out = nullptr;
-    const auto given = client::parse_given({options, length});
+    const auto given = hook::parse_given({options, length});
     if (!given.is_object()) return fail(TOCSIN_INVALID, "tocsin_raw_open: options are an object");
     const std::string name = text_at(given, "run");
     const auto run = core::parse_run_uid(name);
     if (!run) return fail(TOCSIN_INVALID, "run \"" + name + "\" is no uid");
-    const auto settings = client::load_settings(
+    const auto settings = hook::load_settings(
         {text_at(given, "out"), text_at(given, "config"), text_at(given, "capture"), {}},
-        client::this_process());
+        hook::this_process());
     if (!settings) return fail(TOCSIN_INVALID, settings.error().message);
-    auto source = client::tensor_source(*settings, *run);
+    auto source = hook::tensor_source(*settings, *run);
     if (!source) return refused(source.error());
     auto made = std::make_unique<tocsin_raw>();
     made->reader =
-        std::make_unique<client::RawReader>(*std::move(source), *run, settings->capture.raw);
+        std::make_unique<hook::RawReader>(*std::move(source), *run, settings->capture.raw);
     *out = made.release();
     return TOCSIN_OK;
   });

@@ -9,7 +9,7 @@
 #include "app/client/python_kept.h"
 #include "app/client/python_lane.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 Kept target(const Kept& weak) { return Kept(python().weak_target(weak.get())); }
@@ -355,4 +355,4 @@ PyObject* want_steps(PyObject* self, PyObject* wanted) noexcept {
   return none();
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -17,18 +17,18 @@
 #include "core/fields/command.h"
 #include "core/fields/json_in.h"
 
-namespace client = tocsin::app::client;
+namespace hook = tocsin::hook;
 namespace core = tocsin::core;
 using Json = nlohmann::json;
 
 namespace {
 
-using client::after_fork_in_child;
-using client::fail;
-using client::guarded;
-using client::process;
-using client::text;
-using client::with;
+using hook::after_fork_in_child;
+using hook::fail;
+using hook::guarded;
+using hook::process;
+using hook::text;
+using hook::with;
 
 std::int32_t copy_out(const std::string& value, char* buffer, std::size_t size,
                       std::size_t* length) {
@@ -43,7 +43,7 @@ std::int32_t copy_out(const std::string& value, char* buffer, std::size_t size,
 
 // For calls of threads that live beside the one that closes: null once the handle is closed, which
 // is not looked into.
-std::shared_ptr<client::Client> client_of(const tocsin_client* handle) {
+std::shared_ptr<hook::Client> client_of(const tocsin_client* handle) {
   const std::lock_guard lock(process().mutex);
   return handle != nullptr && process().open == handle ? handle->client : nullptr;
 }
@@ -92,7 +92,7 @@ extern "C" {
 
 int32_t tocsin_command(tocsin_client* handle, const char* slot, char* buffer, size_t size,
                        size_t* length) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
+  return with(handle, [&](hook::Client& self) -> std::int32_t {
     if (slot == nullptr) {
       return copy_out(Json(self.commands().unseen()).dump(), buffer, size, length);
     }
@@ -102,10 +102,10 @@ int32_t tocsin_command(tocsin_client* handle, const char* slot, char* buffer, si
 }
 
 int32_t tocsin_ack(tocsin_client* handle, const char* json, size_t length) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
+  return with(handle, [&](hook::Client& self) -> std::int32_t {
     core::Ack ack;
     ack.action = "stop";
-    if (const auto read = core::read_json({json, length}, client::kMaxGivenJson, ack); !read) {
+    if (const auto read = core::read_json({json, length}, hook::kMaxGivenJson, ack); !read) {
       return fail(TOCSIN_INVALID, "tocsin_ack: " + read.error().message);
     }
     ack.revision = self.commands().revision_of(ack.action, ack.command_id);
@@ -116,8 +116,8 @@ int32_t tocsin_ack(tocsin_client* handle, const char* json, size_t length) {
 }
 
 int32_t tocsin_lifecycle(tocsin_client* handle, const char* json, size_t length) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
-    const Json given = client::parse_given({json, length});
+  return with(handle, [&](hook::Client& self) -> std::int32_t {
+    const Json given = hook::parse_given({json, length});
     const std::string event = given.is_object() ? given.value("event", "") : "";
     if (event == "leave") {
       self.session().leave(given.value("reason", ""));
@@ -152,24 +152,24 @@ int32_t tocsin_lifecycle(tocsin_client* handle, const char* json, size_t length)
 }
 
 int32_t tocsin_counters(tocsin_client* handle, char* buffer, size_t size, size_t* length) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
+  return with(handle, [&](hook::Client& self) -> std::int32_t {
     return copy_out(self.counters(), buffer, size, length);
   });
 }
 
 int32_t tocsin_collections(tocsin_client* handle, char* buffer, size_t size, size_t* length) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
+  return with(handle, [&](hook::Client& self) -> std::int32_t {
     return copy_out(core::to_json(self.session().collections()), buffer, size, length);
   });
 }
 
 int32_t tocsin_define(tocsin_client* handle, const char* collections, size_t length) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
-    if (collections == nullptr || length > client::kMaxGivenJson) {
+  return with(handle, [&](hook::Client& self) -> std::int32_t {
+    if (collections == nullptr || length > hook::kMaxGivenJson) {
       return fail(TOCSIN_INVALID, "tocsin_define: collections, as text");
     }
     const auto parsed =
-        client::parse_capture("{collections: " + std::string(collections, length) + "}");
+        hook::parse_capture("{collections: " + std::string(collections, length) + "}");
     if (!parsed) return fail(TOCSIN_INVALID, parsed.error().message);
     auto defined = self.session().define(parsed->collections);
     return defined ? TOCSIN_OK : fail(TOCSIN_INVALID, defined.error().message);
@@ -189,7 +189,7 @@ int32_t tocsin_issues(tocsin_client* handle, uint64_t since, char* buffer, size_
     });
   }
   return guarded([&]() -> std::int32_t {
-    const std::shared_ptr<client::Client> held = client_of(handle);
+    const std::shared_ptr<hook::Client> held = client_of(handle);
     if (held == nullptr) return TOCSIN_CLOSED;
     return held->judge() == nullptr ? TOCSIN_NOT_FOUND
                                     : copy_out(held->judge()->issues(since), buffer, size, length);
@@ -198,7 +198,7 @@ int32_t tocsin_issues(tocsin_client* handle, uint64_t since, char* buffer, size_
 
 int32_t tocsin_wait_issues(tocsin_client* handle, uint64_t seen, uint32_t milliseconds) {
   return guarded([&]() -> std::int32_t {
-    const std::shared_ptr<client::Client> held = client_of(handle);
+    const std::shared_ptr<hook::Client> held = client_of(handle);
     if (held == nullptr) return TOCSIN_CLOSED;
     if (held->judge() == nullptr) return TOCSIN_NOT_FOUND;
     return held->judge()->wait(seen, std::chrono::milliseconds(milliseconds)) ? TOCSIN_OK
@@ -207,7 +207,7 @@ int32_t tocsin_wait_issues(tocsin_client* handle, uint64_t seen, uint32_t millis
 }
 
 int32_t tocsin_wake(tocsin_client* handle) {
-  return with(handle, [](client::Client& self) -> std::int32_t {
+  return with(handle, [](hook::Client& self) -> std::int32_t {
     if (self.judge() == nullptr) return TOCSIN_NOT_FOUND;
     self.judge()->wake();
     return TOCSIN_OK;
@@ -215,7 +215,7 @@ int32_t tocsin_wake(tocsin_client* handle) {
 }
 
 int32_t tocsin_flush(tocsin_client* handle, uint32_t milliseconds) {
-  return with(handle, [&](client::Client& self) -> std::int32_t {
+  return with(handle, [&](hook::Client& self) -> std::int32_t {
     const bool delivered = self.flush(std::chrono::milliseconds(milliseconds));
     const bool judged =
         self.judge() == nullptr || self.judge()->catch_up(std::chrono::milliseconds(milliseconds));
@@ -224,25 +224,25 @@ int32_t tocsin_flush(tocsin_client* handle, uint32_t milliseconds) {
 }
 
 int32_t tocsin_close(tocsin_client* handle, const char* outcome, uint32_t milliseconds) {
-  return with(handle, [&](client::Client&) -> std::int32_t {
+  return with(handle, [&](hook::Client&) -> std::int32_t {
     {
       const std::lock_guard lock(process().mutex);
       if (process().open != handle) return fail(TOCSIN_CLOSED, "closed already");
     }
-    return client::close_open_client(client::ending_of(text(outcome)),
-                                     std::chrono::milliseconds(milliseconds))
+    return hook::close_open_client(hook::ending_of(text(outcome)),
+                                   std::chrono::milliseconds(milliseconds))
                ? TOCSIN_OK
                : TOCSIN_TIMEOUT;
   });
 }
 
 int32_t tocsin_close_at_exit(tocsin_client* handle, const char* outcome, uint32_t milliseconds) {
-  return with(handle, [&](client::Client&) -> std::int32_t {
+  return with(handle, [&](hook::Client&) -> std::int32_t {
     const std::chrono::milliseconds timeout(milliseconds);
-    if (client::close_at_exit(client::ending_of(text(outcome)), timeout)) return TOCSIN_OK;
+    if (hook::close_at_exit(hook::ending_of(text(outcome)), timeout)) return TOCSIN_OK;
     // Nobody will ever say how this process ended.
-    return client::close_open_client({"unknown", "", std::nullopt, 0}, timeout) ? TOCSIN_OK
-                                                                                : TOCSIN_TIMEOUT;
+    return hook::close_open_client({"unknown", "", std::nullopt, 0}, timeout) ? TOCSIN_OK
+                                                                              : TOCSIN_TIMEOUT;
   });
 }
 
@@ -258,7 +258,7 @@ int32_t tocsin_closed(char* buffer, size_t size, size_t* length) {
 
 int32_t tocsin_after_fork(tocsin_client* handle) {
   // fork() has run our handler; a child that was made around it is helped here.
-  if (client::is_ours(handle) && handle->pid != getpid()) after_fork_in_child();
+  if (hook::is_ours(handle) && handle->pid != getpid()) after_fork_in_child();
   return TOCSIN_OK;
 }
 

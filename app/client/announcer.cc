@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using core::Lifecycle;
@@ -208,4 +208,4 @@ void Announcer::end(const Lifecycle& end) {
   ended_ = true;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

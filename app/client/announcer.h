@@ -11,7 +11,7 @@
 #include "core/command.h"
 #include "core/labels.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 struct SessionOptions {
   Identity identity;
@@ -82,4 +82,4 @@ class Announcer {
   bool ended_ = false;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -9,7 +9,7 @@
 #include "app/client/bounded_json.h"
 #include "app/client/process.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 constexpr int kExitStopped = 77;
@@ -111,4 +111,4 @@ bool close_at_exit(Ending ending, std::chrono::milliseconds timeout) {
 #endif
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -9,7 +9,7 @@
 
 #include "app/client/tocsin_client.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 struct Ending {
   std::string outcome;
@@ -31,4 +31,4 @@ bool close_open_client(const Ending& ending, std::chrono::milliseconds timeout);
 /// ending. False: this system cannot tell a handler the status.
 bool close_at_exit(Ending ending, std::chrono::milliseconds timeout);
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -2,7 +2,7 @@
 
 #include "app/client/bounded_json.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 using Json = nlohmann::json;
 
@@ -28,4 +28,4 @@ std::string name_attrs(std::string_view given, const std::vector<std::string>& c
   return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

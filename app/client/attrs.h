@@ -7,7 +7,7 @@
 
 #include "core/labels.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// {"job":…,"labels":{…}} of a worker's entry.
 std::string worker_attrs(std::string_view job, const core::Labels& labels);
@@ -17,4 +17,4 @@ std::string op_type_of(std::string_view given);
 /// when there is nothing to say.
 std::string name_attrs(std::string_view given, const std::vector<std::string>& collections);
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

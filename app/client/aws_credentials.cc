@@ -3,7 +3,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 constexpr std::size_t kMostCredentials = 1 << 20;  // bytes of a file
@@ -59,4 +59,4 @@ core::Result<AwsCredentials> aws_credentials(const config::Environment& environm
                          profile + " of " + path};
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -7,7 +7,7 @@
 #include "config/config.h"
 #include "core/result.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Never logged, never in counters, never on a topic.
 struct AwsCredentials {
@@ -24,4 +24,4 @@ core::Result<AwsCredentials> aws_credentials(const config::Environment& environm
 /// The profile's keys in the text of such a file; empty ones where they are not.
 AwsCredentials aws_profile(std::string_view text, std::string_view profile);
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -11,7 +11,7 @@
 
 #include "app/client/object_store.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 constexpr std::string_view kFile = "file://";
@@ -132,4 +132,4 @@ core::Result<std::unique_ptr<BlobStore>> blobs_of(const std::string& uri, RawCon
   return core::invalid_argument(uri + ": no such kind of place");
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

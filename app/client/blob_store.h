@@ -12,7 +12,7 @@
 #include "app/client/raw_config.h"
 #include "core/result.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// One thread at a time. Errors: retryable ones may pass (a full disk, a store that does not
 /// answer), others do not (no access, no such bucket).
@@ -36,4 +36,4 @@ core::Result<std::unique_ptr<BlobStore>> open_blobs(const RawConfig& config);
 /// The store that holds what `uri` names; `config` says how to reach it.
 core::Result<std::unique_ptr<BlobStore>> blobs_of(const std::string& uri, RawConfig config);
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

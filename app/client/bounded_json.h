@@ -8,7 +8,7 @@
 
 #include "core/json.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 inline constexpr std::size_t kMaxGivenJson = 256U << 10;  // bytes
 
@@ -20,4 +20,4 @@ inline nlohmann::json parse_given(std::string_view text) {
   return nlohmann::json::parse(text.begin(), text.end(), nullptr, false);
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// What a script's loop does wrong by its calls: steps that nobody ends, or steps with nothing in
 /// them. Each is told once.
@@ -48,4 +48,4 @@ class Cadence {
   bool told_empty_ = false;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

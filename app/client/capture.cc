@@ -9,7 +9,7 @@
 #include "core/text.h"
 #include "core/units.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using core::Mode;
@@ -396,4 +396,4 @@ core::Result<CaptureConfig> parse_capture(std::string_view text, CaptureConfig b
   return base;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -21,7 +21,7 @@
 #include "core/time.h"
 #include "core/value.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// One schedule per mode.
 template <typename T>
@@ -118,4 +118,4 @@ class CapturePlan {
   std::unique_ptr<State> state_;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

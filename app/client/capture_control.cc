@@ -8,7 +8,7 @@
 #include "core/identity.h"
 #include "core/json.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using core::Value;
@@ -260,4 +260,4 @@ std::optional<bool> CaptureControl::extend(const core::Command& command,
   return changed;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -19,7 +19,7 @@
 #include "core/clock.h"
 #include "core/command.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// What a step boundary did to the plan.
 struct CaptureChange {
@@ -119,4 +119,4 @@ class CaptureControl {
   core::Duration cost_{0};
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

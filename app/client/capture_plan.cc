@@ -10,7 +10,7 @@
 #include "core/statistics.h"
 #include "core/text.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using core::Mode;
@@ -385,4 +385,4 @@ Value CapturePlan::describe() const {
                         {"collections", std::move(collections)}};
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

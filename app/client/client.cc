@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using std::chrono::milliseconds;
@@ -292,4 +292,4 @@ std::string Client::counters() const {
   return core::to_json(out);
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -24,7 +24,7 @@
 #include "core/record_publisher.h"
 #include "core/record_source.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 struct ClientOptions {
   std::uint64_t queue_bytes = 64ULL << 20;
@@ -112,4 +112,4 @@ class Client {
   std::unique_ptr<JudgeLink> judge_;  // last: its thread may use what stands above
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 // u32 bytes after this field, u8 kind; then for a record: i64 timestamp, u8 has a value, texts.
@@ -129,4 +129,4 @@ bool decode_command_message(std::string_view message,
   return true;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

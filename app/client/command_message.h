@@ -10,7 +10,7 @@
 
 #include "core/record.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// A message that only says that the sender is alive.
 std::string keep_alive_message();
@@ -24,4 +24,4 @@ std::optional<std::size_t> message_size(std::string_view bytes);
 bool decode_command_message(std::string_view message,
                             const std::function<void(const core::RecordView&)>& take);
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using std::chrono::milliseconds;
@@ -135,4 +135,4 @@ void CommandReader::close() {
   role_ = Role::none;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -14,7 +14,7 @@
 #include "core/record_source.h"
 #include "core/result.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// turn() and close() on one thread, the rest on any.
 class CommandReader {
@@ -62,4 +62,4 @@ class CommandReader {
 
 std::string_view to_string(CommandReader::Role role) noexcept;
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -15,7 +15,7 @@
 
 #include "app/client/command_message.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
@@ -160,4 +160,4 @@ core::Status CommandFollower::receive(const CommandHandler& take) {
   return core::ok();
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

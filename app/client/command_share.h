@@ -16,7 +16,7 @@
 #include "core/record.h"
 #include "core/result.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 using CommandHandler = std::function<void(const core::RecordView&)>;
 
@@ -89,4 +89,4 @@ class CommandFollower {
   std::chrono::steady_clock::time_point heard_;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -9,7 +9,7 @@
 #include "core/fields/out.h"
 #include "ingest/ingest.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using core::Command;
@@ -227,4 +227,4 @@ bool CommandBoard::stopped_by_person() const {
          command.requested_by != "router" && command.requested_by != "in-process";
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -17,7 +17,7 @@
 #include "core/record.h"
 #include "core/time.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Thread-safe. take() and expire() are called by the thread that reads `commands`.
 class CommandBoard {
@@ -88,4 +88,4 @@ class CommandBoard {
   std::atomic<std::uint64_t> refused_{0};
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 ExtensionRows::Column& ExtensionRows::column(core::SparseStat stat, Numbers parameters) {
   const auto at = std::find_if(columns_.begin(), columns_.end(), [&](const Column& one) {
@@ -59,4 +59,4 @@ void ExtensionRows::write(ingest::FrameWriter& writer) {
   bytes_ = 0;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

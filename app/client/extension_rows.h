@@ -9,7 +9,7 @@
 #include "core/frame.h"
 #include "ingest/ingest.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Takes the statistics of one row after the other. Not thread-safe.
 class ExtensionRows final : public collectors::StatisticSink {
@@ -59,4 +59,4 @@ class ExtensionRows final : public collectors::StatisticSink {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

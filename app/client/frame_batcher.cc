@@ -7,7 +7,7 @@
 #include "core/identity.h"
 #include "core/topics.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 FrameBatcher::FrameBatcher(const Identity& identity, std::uint64_t incarnation, NameTable& names,
                            const StepCounter& steps, const core::Clock& clock, SendQueue& queue)
@@ -202,4 +202,4 @@ void FrameBatcher::flush_step_ends() {
   waiting_.step_ends.clear();
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

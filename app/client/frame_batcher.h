@@ -16,7 +16,7 @@
 #include "core/lifecycle.h"
 #include "ingest/ingest.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Makes every record of the topic `telemetry`: names go before the rows that use them, rows before
 /// the end of their step, and every frame has the next sequence number. Not thread-safe.
@@ -127,4 +127,4 @@ class FrameBatcher {
   bool degraded_ = false;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -8,7 +8,7 @@
 
 #include "core/time.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Counts only what the grid controls, the sampled steps; what every step costs cannot be stretched
 /// away. Steps shorter than 5 ms count as 5 ms: below that a share means nothing.
@@ -98,4 +98,4 @@ class Governor {
   core::Duration wall_{0};
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 void Handover::ask(Asked request) {
   const std::lock_guard lock(mutex_);
@@ -75,4 +75,4 @@ void Handover::leave() {
   changed_.notify_all();
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -9,7 +9,7 @@
 #include "core/record_publisher.h"
 #include "core/time.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Thread-safe.
 class Handover {
@@ -57,4 +57,4 @@ class Handover {
   std::shared_ptr<core::RecordPublisher> publisher_;  // lent by the sending thread
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -18,7 +18,7 @@
 #include "collectors/collectors.h"
 #include "core/limits.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using core::Result;
@@ -206,4 +206,4 @@ Result<Identity> derive_identity(const IdentityOptions& options, const ProcessFa
   return identity;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

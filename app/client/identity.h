@@ -12,7 +12,7 @@
 #include "core/result.h"
 #include "core/value.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// What the caller said; empty, -1 and 0 mean "find out".
 struct IdentityOptions {
@@ -66,4 +66,4 @@ std::vector<std::string> bound(Identity& identity);
 /// Error: failed_precondition when several hosts take part and nothing names the run.
 core::Result<Identity> derive_identity(const IdentityOptions& options, const ProcessFacts& facts);
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -10,7 +10,7 @@
 #include "core/json.h"
 #include "core/topics.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 struct EngineLibrary {
   decltype(&tocsin_engine_abi_version) abi_version = nullptr;
@@ -208,4 +208,4 @@ core::Value JudgeLink::stats() const {
   return parsed ? *parsed : core::Value();
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

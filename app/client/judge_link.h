@@ -15,7 +15,7 @@
 #include "core/time.h"
 #include "core/value.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Functions of the loaded library.
 struct EngineLibrary;
@@ -60,4 +60,4 @@ class JudgeLink {
   std::atomic<std::int64_t> charged_ = 0;  // ns, of take_cost()
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

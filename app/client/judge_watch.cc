@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <string_view>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 // Shared, and for a moment: an engine that starts just then tries again.
@@ -58,4 +58,4 @@ core::Value JudgeWatch::judged() const {
   return answer == kUnknown ? core::Value() : core::Value(answer == kYes);
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

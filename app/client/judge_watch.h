@@ -10,7 +10,7 @@
 #include "core/time.h"
 #include "core/value.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Variable by which `tocsin run` says that it judges what is written below it.
 inline constexpr const char* kJudgedVariable = "TOCSIN_JUDGED_BY";
@@ -49,4 +49,4 @@ class JudgeWatch {
   std::atomic<int> answer_{kUnknown};
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

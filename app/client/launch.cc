@@ -1,6 +1,6 @@
 #include "app/client/launch.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 constexpr std::size_t kBootDigits = 8;
@@ -53,4 +53,4 @@ bool marks_at_least(std::string_view mark, std::string_view boot_id, std::int64_
   return written && *written >= opened;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

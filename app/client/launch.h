@@ -9,7 +9,7 @@
 
 #include "app/client/variables.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// What a launch key is made of beside the environment.
 struct LaunchFacts {
@@ -29,4 +29,4 @@ std::string launch_key(const LaunchFacts& facts, const Variables& env);
 /// later: what is bound to such a mark may concern the worker that opened then.
 bool marks_at_least(std::string_view mark, std::string_view boot_id, std::int64_t opened);
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -6,7 +6,7 @@
 
 #include "core/codes.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// A tensor lent for the length of one call.
 struct LentTensor {
@@ -20,4 +20,4 @@ struct LentTensor {
   bool raw = false;       // its elements, too, whatever its collections say
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

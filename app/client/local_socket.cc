@@ -12,7 +12,7 @@
 #include <cstring>
 #include <utility>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 // Descriptors that a child closes; beyond this many they stay open there, which costs a later
@@ -127,4 +127,4 @@ void close_sockets_in_child() noexcept {
   }
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -7,7 +7,7 @@
 
 #include "core/result.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// A socket that a forked child closes by close_sockets_in_child(), so that a data loader that
 /// outlives its trainer does not hold the trainer's name or connections.
@@ -42,4 +42,4 @@ LocalSocket accept_locally(const LocalSocket& listener);
 /// For a fork handler: closes every LocalSocket of the parent. Only calls close().
 void close_sockets_in_child() noexcept;
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

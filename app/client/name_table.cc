@@ -11,7 +11,7 @@
 #include "core/collections.h"
 #include "core/identity.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using core::Role;
@@ -172,4 +172,4 @@ void NameTable::tell(Tell which,
   unsent_ = false;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -13,7 +13,7 @@
 #include "core/codes.h"
 #include "core/frame.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 struct NameInfo {
   core::DictionaryType type = core::DictionaryType::tensor;
@@ -78,4 +78,4 @@ class NameTable {
   bool unsent_ = true;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -11,7 +11,7 @@
 #include "app/client/aws_credentials.h"
 #include "core/identity.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 constexpr const char* kCurl = "libcurl.so.4";
@@ -259,4 +259,4 @@ core::Result<std::unique_ptr<BlobStore>> open_object_store(const RawConfig& conf
   return std::unique_ptr<BlobStore>(std::make_unique<ObjectStore>(config, environment));
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -7,11 +7,11 @@
 #include "app/client/blob_store.h"
 #include "config/config.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// The store of `config.to` (s3://bucket/prefix). Errors: unavailable (no libcurl that can sign),
 /// invalid_argument. Credentials are looked for at every request, so that new ones are taken.
 core::Result<std::unique_ptr<BlobStore>> open_object_store(const RawConfig& config,
                                                            const config::Environment& environment);
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <optional>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 constexpr std::string_view kKafka = "kafka://";
@@ -184,4 +184,4 @@ core::Status check_brokers(std::string_view what, std::string_view text) {
                   "give \"host:9092[,host:9092]\"", false);
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

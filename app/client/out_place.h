@@ -6,7 +6,7 @@
 
 #include "core/result.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// One of the two.
 struct Place {
@@ -23,4 +23,4 @@ core::Status check_directory(std::string_view what, std::string_view text);
 /// "host:9092[,host:9092]", as TOCSIN_BROKERS has it. invalid_argument with the nearest right spelling.
 core::Status check_brokers(std::string_view what, std::string_view text);
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

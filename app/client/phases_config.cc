@@ -5,7 +5,7 @@
 #include "core/text.h"
 #include "core/value.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 std::string meant(const std::string* given) {
@@ -50,4 +50,4 @@ void read_phases(config::Reader& in, std::vector<std::string>& out) {
   }
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -6,7 +6,7 @@
 
 #include "config/config.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// All that a hook knows (docs/wire.md, spans).
 const std::vector<std::string>& all_phases();
@@ -14,4 +14,4 @@ const std::vector<std::string>& all_phases();
 /// Reads `phases`: names out of all_phases(), or false for none.
 void read_phases(config::Reader& in, std::vector<std::string>& out);
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -11,7 +11,7 @@
 #include "app/client/run_report.h"
 #include "app/client/settings.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 // "train" for "/home/me/train.py".
@@ -24,15 +24,6 @@ std::string script_name(const char* given) {
 }
 
 }  // namespace
-
-core::WallTime SystemClock::now() const {
-  return std::chrono::time_point_cast<core::Duration>(std::chrono::system_clock::now());
-}
-
-core::Duration SystemClock::monotonic() const {
-  return std::chrono::duration_cast<core::Duration>(
-      std::chrono::steady_clock::now().time_since_epoch());
-}
 
 Process& process() {
   static Process* const made = new Process;  // leaked, see above
@@ -99,4 +90,4 @@ core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options)
   return made;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

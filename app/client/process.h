@@ -11,27 +11,22 @@
 
 #include "app/client/client.h"
 #include "app/client/tocsin_client.h"
+#include "core/system_clock.h"
 
 /// Opaque to callers. `generation` tells the process that opened it from its children; `pid` from
 /// those that were made without fork(), whose handlers did not run.
 struct tocsin_client {
-  std::shared_ptr<tocsin::app::client::Client> client;
+  std::shared_ptr<tocsin::hook::Client> client;
   std::uint64_t generation = 0;
   pid_t pid = 0;
 };
 
-namespace tocsin::app::client {
-
-class SystemClock final : public core::Clock {
- public:
-  [[nodiscard]] core::WallTime now() const override;
-  [[nodiscard]] core::Duration monotonic() const override;
-};
+namespace tocsin::hook {
 
 /// State of the process. Never destroyed: threads may outlive main().
 struct Process {
   std::mutex mutex;
-  SystemClock clock;
+  core::SystemClock clock;
   tocsin_client* open = nullptr;
   std::uint64_t incarnation = 0;  // of the newest client
   std::string last_counters;      // of the client that was closed last
@@ -51,4 +46,4 @@ std::string text(const char* given);
 /// Starts nothing. Errors are those of settings, identity and capture.
 core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options);
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 template <typename T>
@@ -46,4 +46,4 @@ const PythonCalls* python_calls() {
   return found ? &*found : nullptr;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 struct PyObject;  // theirs; nothing of it is looked into
 
@@ -67,4 +67,4 @@ struct PythonCalls {
 /// Null: this process has no CPython whose functions can be seen.
 const PythonCalls* python_calls();
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -5,7 +5,7 @@
 
 #include "app/client/python_lane.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// A reference that is kept; made and given back while the interpreter is held.
 class Kept {
@@ -49,4 +49,4 @@ inline void call(const Kept& function, PyObject* with = nullptr) {
   (void)Kept::of_result(python().call(function.get(), with, nullptr));
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -12,7 +12,7 @@
 #include "app/client/step_lane.h"
 #include "app/client/step_lease.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Of one client, shared by all functions that were made for it. After close() nothing is done any more.
 class Lane {
@@ -169,4 +169,4 @@ PyObject* take_steps(PyObject* self, PyObject* unused) noexcept;
 PyObject* peek_steps(PyObject* self, PyObject* unused) noexcept;
 PyObject* want_steps(PyObject* self, PyObject* wanted) noexcept;
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

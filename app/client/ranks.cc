@@ -6,7 +6,7 @@
 
 #include "app/client/bounded_json.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using Json = nlohmann::json;
@@ -130,4 +130,4 @@ Ranks ranks_of(const Variables& env) {
   return out;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

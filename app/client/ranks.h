@@ -7,7 +7,7 @@
 
 #include "app/client/variables.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 struct Ranks {
   std::optional<std::int64_t> rank;
@@ -22,4 +22,4 @@ struct Ranks {
 /// The first launcher that says anything decides, of each; docs/launchers.md has the table.
 Ranks ranks_of(const Variables& env);
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -4,7 +4,7 @@
 
 #include "app/client/tensor_math.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 void RawCapture::copy(const LentTensor& tensor, const Name& name) {
   const core::Dtype dtype = tensor.dtype == core::Dtype::unknown ? name.dtype : tensor.dtype;
@@ -40,4 +40,4 @@ void RawCapture::sent() {
   for (const RawSkip reason : queue_->take_news()) announcer_.skipped_raw(to_string(reason));
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -9,7 +9,7 @@
 #include "app/client/raw_queue.h"
 #include "app/client/step_counter.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Not thread-safe.
 class RawCapture {
@@ -37,4 +37,4 @@ class RawCapture {
   bool copied_ = false;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

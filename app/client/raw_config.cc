@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 // Characters that mean themselves in a path, so that nothing needs an escape that a signature could
@@ -63,4 +63,4 @@ void read(config::Reader& in, RawConfig& cfg) {
               "rules may ask for elements of a collection; false: they are refused them");
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -6,7 +6,7 @@
 
 #include "config/config.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 struct RawConfig {
   static constexpr std::uint64_t kLeastChunk = 4ULL << 10;
@@ -26,4 +26,4 @@ struct RawConfig {
 };
 void read(config::Reader& in, RawConfig& cfg);
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

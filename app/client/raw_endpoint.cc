@@ -5,7 +5,7 @@
 
 #include "core/topics.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 constexpr std::uint64_t kRawPublisherBytes = 16ULL << 20;  // beside the client's own queue
@@ -131,4 +131,4 @@ core::Result<TensorSource> tensor_source(const Settings& settings, const core::R
   return out;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -8,7 +8,7 @@
 #include "app/client/raw_sender.h"
 #include "app/client/settings.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Opens nothing yet. Null for a dry run: nothing is copied then.
 OpenRawPlace raw_endpoint(const Settings& settings, const Identity& identity,
@@ -24,4 +24,4 @@ struct TensorSource {
 /// Errors: unavailable (nothing answers, there is no journal), not_found (no such topic).
 core::Result<TensorSource> tensor_source(const Settings& settings, const core::RunUid& run);
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 ingest::TensorChunk RawFrames::chunk_of(const RawTensor& tensor) const {
   ingest::TensorChunk out;
@@ -44,4 +44,4 @@ core::Status RawFrames::reference(const RawTensor& tensor, std::uint64_t offset,
   return send(tensor, chunk, take);
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

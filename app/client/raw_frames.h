@@ -11,7 +11,7 @@
 #include "core/result.h"
 #include "ingest/ingest.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Numbers its frames. Not thread-safe.
 class RawFrames {
@@ -37,4 +37,4 @@ class RawFrames {
   ingest::FrameWriter writer_;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

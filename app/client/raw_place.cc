@@ -6,7 +6,7 @@
 
 #include "core/topics.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using std::chrono::milliseconds;
@@ -145,4 +145,4 @@ std::unique_ptr<RawPlace> raw_objects(std::unique_ptr<core::RecordPublisher> pub
                                       std::move(frames), std::move(store), std::move(folder));
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

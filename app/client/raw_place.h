@@ -12,7 +12,7 @@
 #include "core/record_publisher.h"
 #include "core/result.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Used by one thread, which may be kept waiting until `stop` says yes.
 class RawPlace {
@@ -34,4 +34,4 @@ std::unique_ptr<RawPlace> raw_objects(std::unique_ptr<core::RecordPublisher> pub
                                       RawFrames frames, std::string key,
                                       std::unique_ptr<BlobStore> store, std::string folder);
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

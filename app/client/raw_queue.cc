@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 std::uint64_t held_by(const RawTensor& tensor) {
@@ -191,4 +191,4 @@ std::string RawQueue::loss() const {
          " bytes) did not go to " + config_.to + ": " + why;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -18,7 +18,7 @@
 #include "core/frame.h"
 #include "core/value.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// A tensor of one step, copied.
 struct RawTensor {
@@ -107,4 +107,4 @@ class RawQueue {
   std::array<Skipped, kRawSkips> skipped_{};
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

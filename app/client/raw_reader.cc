@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using std::chrono::milliseconds;
@@ -220,4 +220,4 @@ core::ValueMap RawReader::counters() const {
           {"refused_total", std::move(refused)}};
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -17,7 +17,7 @@
 #include "core/value.h"
 #include "ingest/ingest.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 struct RawQuery {
   std::uint64_t name = 0;    // hash
@@ -106,4 +106,4 @@ class RawReader {
   std::map<std::string, std::uint64_t> refused_;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

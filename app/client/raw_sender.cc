@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 constexpr std::uint64_t kAtOnce = 16ULL << 20;  // bytes of one put(), and of one object
@@ -82,4 +82,4 @@ core::Status RawSender::put(const std::vector<RawTensor>& tensors) {
   return place_->put(tensors, [this] { return over(); });
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -17,7 +17,7 @@
 #include "app/client/trouble.h"
 #include "core/clock.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Opens the destination; called again until it works. May block.
 using OpenRawPlace = std::function<core::Result<std::unique_ptr<RawPlace>>()>;
@@ -53,4 +53,4 @@ class RawSender {
   bool over_ = false;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

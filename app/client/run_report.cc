@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 void RunReport::append(const core::ValueMap& fact) const {
   if (path_.empty()) return;
@@ -38,4 +38,4 @@ void RunReport::ended(std::uint64_t incarnation, bool told) const {
   append({{"event", "ended"}, {"incarnation", std::to_string(incarnation)}, {"told", told}});
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

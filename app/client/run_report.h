@@ -9,7 +9,7 @@
 #include "app/client/identity.h"
 #include "core/value.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Variable that names the file.
 inline constexpr const char* kReportVariable = "TOCSIN_REPORT";
@@ -30,4 +30,4 @@ class RunReport {
   std::string path_;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -6,7 +6,7 @@
 
 #include "core/units.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 constexpr std::int64_t kMostPerDecade = 1000;
@@ -67,4 +67,4 @@ bool on_grid(const Every& every, std::int64_t step, std::int64_t stretch) {
   return step % (every.steps * stretch) == 0;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

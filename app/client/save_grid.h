@@ -10,7 +10,7 @@
 
 #include "core/time.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// "10 steps", "1 step", 10; "8 per decade"; or a duration ("30s").
 struct Every {
@@ -54,4 +54,4 @@ struct SaveGrid {
 /// logarithmic grid the points are 0 and 10^(k/n), rounded.
 bool on_grid(const Every& every, std::int64_t step, std::int64_t stretch);
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 std::uint64_t size_of(const QueuedRecord& item) {
@@ -171,4 +171,4 @@ std::array<std::uint64_t, kPrecedences> SendQueue::pushed() const {
   return pushed_;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -18,7 +18,7 @@
 
 #include "core/record.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Highest first: control is dropped last.
 enum class Precedence : std::uint8_t { control = 0, scalars = 1, statistics = 2, raw = 3 };
@@ -107,4 +107,4 @@ class SendQueue {
   std::array<std::uint64_t, kPrecedences> pushed_{};
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -5,7 +5,7 @@
 
 #include "core/topics.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using std::chrono::milliseconds;
@@ -249,4 +249,4 @@ void Sender::spool_left() {
                (spool_.trouble().empty() ? "the disk is slow" : spool_.trouble()));
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -19,7 +19,7 @@
 #include "core/record_publisher.h"
 #include "core/record_source.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// How the client gets at its transport. Called on background threads, again and again until it
 /// works; may block there.
@@ -104,4 +104,4 @@ class Sender {
   std::atomic<std::uint64_t> lost_{0};
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -7,7 +7,7 @@
 #include "app/client/tensor_math.h"
 #include "collectors/collectors.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using core::Dtype;
@@ -386,4 +386,4 @@ std::int64_t Session::step() const {
   return steps_.step();
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

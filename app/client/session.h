@@ -21,7 +21,7 @@
 #include "app/client/step_counter.h"
 #include "app/client/tensor_math.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 struct ScalarValue {
   std::uint64_t name = 0;
@@ -153,4 +153,4 @@ class Session {
   RawCapture raw_;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -3,7 +3,7 @@
 
 #include "app/client/session.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 using core::ValueMap;
 
@@ -68,4 +68,4 @@ ValueMap Session::counters() const {
   };
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

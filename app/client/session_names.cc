@@ -4,7 +4,7 @@
 #include "app/client/session.h"
 #include "core/limits.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 // What every reader takes (core/limits.h); the arguments of a span are JSON, and have limits of their own.
 std::string Session::fitting(std::string_view text, std::size_t most) {
@@ -31,4 +31,4 @@ std::uint64_t Session::collection(std::string_view name) {
   return capture_.collection(fitting(name, core::limit::kHostBytes));
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

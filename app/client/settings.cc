@@ -16,7 +16,7 @@
 #include "core/limits.h"
 #include "core/topics.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using core::Result;
@@ -356,4 +356,4 @@ Endpoints make_endpoints(const Settings& settings, const Identity& identity,
   return out;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

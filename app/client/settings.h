@@ -13,7 +13,7 @@
 #include "core/result.h"
 #include "ingest/ingest.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Texts as given; empty = not given.
 struct SettingsInput {
@@ -57,4 +57,4 @@ std::string command_share(const Settings& settings, const core::RunUid& run);
 Endpoints make_endpoints(const Settings& settings, const Identity& identity,
                          std::shared_ptr<Trouble> trouble, std::uint64_t incarnation);
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "app/client/out_place.h"
-#include "app/client/shared_file.h"
+#include "config/config.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 constexpr std::string_view kTransport = "transport";
@@ -85,7 +85,7 @@ std::vector<std::string> read_shared(const std::string& path,
     read_capture(root, sections);
   };
   config::Diagnostics problems;
-  read_own_sections(
+  config::read_own_sections(
       path, environment, [&](config::Reader& root) { read(root, out); }, problems);
   keep_what_is_right(problems, out);
   problems.sort(path);
@@ -101,4 +101,4 @@ std::vector<std::string> read_shared(const std::string& path,
   return warnings;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -10,7 +10,7 @@
 #include "config/config.h"
 #include "ingest/ingest.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 struct SharedSections {
   ingest::TransportConfig transport;
@@ -29,4 +29,4 @@ void read_capture(config::Reader& root, SharedSections& out);
 std::vector<std::string> read_shared(const std::string& path,
                                      const config::Environment& environment, SharedSections& out);
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -8,7 +8,7 @@
 #include "core/topics.h"
 #include "ingest/ingest.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using std::chrono::milliseconds;
@@ -170,4 +170,4 @@ std::uint64_t Spool::abandon() {
   return left;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

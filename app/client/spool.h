@@ -17,7 +17,7 @@
 #include "core/record_source.h"
 #include "core/result.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Copies of records that a publisher has taken and not confirmed. Beyond the bound the oldest go:
 /// they are the likeliest to have arrived. Lives on one thread.
@@ -99,4 +99,4 @@ class Spool {
   std::string trouble_;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

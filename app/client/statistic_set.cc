@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using collectors::StatisticDescriptor;
@@ -98,4 +98,4 @@ std::vector<std::string> StatisticSet::left_out() const {
   return names;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -11,7 +11,7 @@
 #include "collectors/collectors.h"
 #include "core/statistics.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Whether this client gives what the word of `statistics:` asks for.
 bool gives_statistic(std::string_view word);
@@ -64,4 +64,4 @@ class StatisticSet {
   StatisticMask in_order_ = 0;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -8,7 +8,7 @@
 #include "core/codes.h"
 #include "core/time.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// One moment on both clocks.
 struct Moment {
@@ -75,4 +75,4 @@ class StepCounter {
   bool open_ = false;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

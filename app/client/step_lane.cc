@@ -1,6 +1,6 @@
 #include "app/client/step_lane.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 std::int64_t StepLane::now() const { return core::nanoseconds(clock_.now()); }
 
@@ -46,4 +46,4 @@ bool StepLane::step_end(Session& session, bool optimizer_skipped, std::uint32_t 
                             micro_steps);
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -8,7 +8,7 @@
 #include "app/client/session.h"
 #include "core/clock.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Keeps short times of phases and, where nothing else is captured, scalars until the step ends, so that all of it
 /// goes to the session in one call. For one thread at a time. `python/tocsin/library/lane.py` has the same in Python.
@@ -51,4 +51,4 @@ class StepLane {
   std::array<PhaseTime, kMost> times_;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -5,7 +5,7 @@
 
 #include "app/client/step_lane.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// What `StepClock` (python/tocsin/loop/steps.py) lends in the steps that are like most: one optimizer, training, nothing
 /// captured, nothing on a device. Whoever looks at the clock in Python takes it back first. `owner` is null: it is not lent.
@@ -40,4 +40,4 @@ struct StepLease {
   }
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

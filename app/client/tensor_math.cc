@@ -6,7 +6,7 @@
 
 #include "collectors/collectors.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 std::uint64_t elements(std::span<const std::int64_t> shape) {
   std::uint64_t count = 1;
@@ -67,4 +67,4 @@ bool gather(const void* data, std::size_t width, std::span<const std::int64_t> s
   return true;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

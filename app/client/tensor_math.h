@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// Product of the extents; 0 when one is not positive.
 std::uint64_t elements(std::span<const std::int64_t> shape);
@@ -24,4 +24,4 @@ bool gather(const void* data, std::size_t width, std::span<const std::int64_t> s
             std::span<const std::int64_t> strides, std::vector<std::byte>& out);
 inline constexpr std::size_t kMostGathered = std::size_t{64} << 20;
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

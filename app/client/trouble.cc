@@ -4,7 +4,7 @@
 
 #include "core/json.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 void Trouble::write(core::Level level, std::string_view event,
                     std::initializer_list<core::Field> fields) {
@@ -32,4 +32,4 @@ std::string Trouble::text() const {
   return text_;
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

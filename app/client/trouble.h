@@ -10,7 +10,7 @@
 
 #include "core/log.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// What goes wrong in the background, for counters: nothing is ever printed into the user's
 /// process. Thread-safe.
@@ -30,4 +30,4 @@ class Trouble final : public core::Log {
   std::atomic<std::uint64_t> count_{0};
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 /// The whole text as a decimal number; nullopt for anything else.
 inline std::optional<std::int64_t> number(std::string_view text) {
@@ -48,4 +48,4 @@ class Variables {
   const Lookup& lookup_;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

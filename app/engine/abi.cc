@@ -10,15 +10,15 @@
 
 #include "app/engine/local_judge.h"
 #include "app/engine/tocsin_engine.h"
-#include "app/system_clock.h"
+#include "core/system_clock.h"
 
-namespace app = tocsin::app;
+namespace embedded = tocsin::embedded;
 namespace core = tocsin::core;
 using std::chrono::milliseconds;
 
 /// Opaque to callers.
 struct tocsin_engine {
-  std::shared_ptr<app::LocalJudge> judge;
+  std::shared_ptr<embedded::LocalJudge> judge;
 };
 
 namespace {
@@ -52,7 +52,7 @@ std::int32_t with(tocsin_engine* engine, F&& call) noexcept {
 
 // Never destroyed: a thread that was left behind may ask it.
 const core::Clock& clock_of_process() {
-  static const core::Clock* const made = new app::SystemClock;
+  static const core::Clock* const made = new core::SystemClock;
   return *made;
 }
 
@@ -68,9 +68,9 @@ std::int32_t copy_out(const std::string& value, char* buffer, std::size_t size,
   return TOCSIN_ENGINE_OK;
 }
 
-std::string issue_list(const std::vector<app::KeptIssue>& issues, std::uint64_t first) {
+std::string issue_list(const std::vector<embedded::KeptIssue>& issues, std::uint64_t first) {
   std::string out = "[";
-  for (const app::KeptIssue& kept : issues) {
+  for (const embedded::KeptIssue& kept : issues) {
     const std::string head = core::to_json(core::ValueMap{{"number", first++},
                                                           {"id", kept.issue.event_id},
                                                           {"text", kept.text},
@@ -99,11 +99,11 @@ int32_t tocsin_engine_open(const tocsin_engine_options* given, tocsin_engine** o
     tocsin_engine_options known{};
     std::memcpy(&known, given,
                 std::min<std::size_t>(sizeof known, static_cast<std::size_t>(given->size)));
-    auto rules = app::rules_by_text(text(known.rules));
+    auto rules = embedded::rules_by_text(text(known.rules));
     if (!rules) return fail(TOCSIN_ENGINE_INVALID, rules.error().message);
-    auto stop = app::StopChoice::parse(text(known.stop), rules->rules);
+    auto stop = embedded::StopChoice::parse(text(known.stop), rules->rules);
     if (!stop) return fail(TOCSIN_ENGINE_INVALID, stop.error().message);
-    app::LocalJudgeOptions options;
+    embedded::LocalJudgeOptions options;
     options.rules = std::move(*rules);
     options.stop = std::move(*stop);
     if (known.queue_bytes > 0) options.queue_bytes = known.queue_bytes;
@@ -119,7 +119,7 @@ int32_t tocsin_engine_open(const tocsin_engine_options* given, tocsin_engine** o
                       value.size(), headers.data(), record.headers.size());
       };
     }
-    auto judge = app::LocalJudge::create(std::move(options), clock_of_process());
+    auto judge = embedded::LocalJudge::create(std::move(options), clock_of_process());
     if (!judge) return fail(TOCSIN_ENGINE_INVALID, judge.error().message);
     auto handle = std::make_unique<tocsin_engine>();
     handle->judge = std::move(*judge);
@@ -131,7 +131,7 @@ int32_t tocsin_engine_open(const tocsin_engine_options* given, tocsin_engine** o
 
 int32_t tocsin_engine_record(tocsin_engine* engine, const char* key, size_t key_length,
                              const void* value, size_t value_length, int64_t time) {
-  return with(engine, [&](app::LocalJudge& judge) -> std::int32_t {
+  return with(engine, [&](embedded::LocalJudge& judge) -> std::int32_t {
     if ((key == nullptr && key_length > 0) || (value == nullptr && value_length > 0)) {
       return fail(TOCSIN_ENGINE_INVALID, "a record without its bytes");
     }
@@ -143,35 +143,35 @@ int32_t tocsin_engine_record(tocsin_engine* engine, const char* key, size_t key_
 
 int32_t tocsin_engine_issues(tocsin_engine* engine, uint64_t since, char* buffer, size_t size,
                              size_t* length) {
-  return with(engine, [&](app::LocalJudge& judge) {
+  return with(engine, [&](embedded::LocalJudge& judge) {
     return copy_out(issue_list(judge.issues(since), since), buffer, size, length);
   });
 }
 
 int32_t tocsin_engine_wait(tocsin_engine* engine, uint64_t seen, uint32_t ms) {
-  return with(engine, [&](app::LocalJudge& judge) -> std::int32_t {
+  return with(engine, [&](embedded::LocalJudge& judge) -> std::int32_t {
     // The handle may be freed by another thread meanwhile; the judge may not.
-    const std::shared_ptr<app::LocalJudge> held = judge.shared_from_this();
+    const std::shared_ptr<embedded::LocalJudge> held = judge.shared_from_this();
     return held->wait(seen, milliseconds(ms)) ? TOCSIN_ENGINE_OK : TOCSIN_ENGINE_TIMEOUT;
   });
 }
 
 int32_t tocsin_engine_wake(tocsin_engine* engine) {
-  return with(engine, [](app::LocalJudge& judge) -> std::int32_t {
+  return with(engine, [](embedded::LocalJudge& judge) -> std::int32_t {
     judge.wake();
     return TOCSIN_ENGINE_OK;
   });
 }
 
 int32_t tocsin_engine_catch_up(tocsin_engine* engine, uint32_t ms) {
-  return with(engine, [&](app::LocalJudge& judge) -> std::int32_t {
+  return with(engine, [&](embedded::LocalJudge& judge) -> std::int32_t {
     return judge.catch_up(milliseconds(ms)) ? TOCSIN_ENGINE_OK : TOCSIN_ENGINE_TIMEOUT;
   });
 }
 
 int32_t tocsin_engine_stats(tocsin_engine* engine, char* buffer, size_t size, size_t* length) {
-  return with(engine, [&](app::LocalJudge& judge) {
-    const app::JudgeCounts counts = judge.counts();
+  return with(engine, [&](embedded::LocalJudge& judge) {
+    const embedded::JudgeCounts counts = judge.counts();
     const core::ValueMap out{{"records", counts.records},
                              {"refused", counts.refused},
                              {"dropped", counts.dropped},
@@ -192,13 +192,13 @@ int64_t tocsin_engine_cost(tocsin_engine* engine) {
 }
 
 int32_t tocsin_engine_finish(tocsin_engine* engine, uint32_t ms) {
-  return with(engine, [&](app::LocalJudge& judge) -> std::int32_t {
+  return with(engine, [&](embedded::LocalJudge& judge) -> std::int32_t {
     return judge.finish(milliseconds(ms)) ? TOCSIN_ENGINE_OK : TOCSIN_ENGINE_TIMEOUT;
   });
 }
 
 int32_t tocsin_engine_close(tocsin_engine* engine) {
-  const std::int32_t result = with(engine, [](app::LocalJudge& judge) -> std::int32_t {
+  const std::int32_t result = with(engine, [](embedded::LocalJudge& judge) -> std::int32_t {
     judge.close();
     return TOCSIN_ENGINE_OK;
   });

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "app/client/shared_file.h"
+#include "config/config.h"
 #include "core/text.h"
 
-namespace tocsin::app {
+namespace tocsin::embedded {
 namespace {
 
 constexpr const char* kGroups[] = {"default", "all_pytorch", "all_xgboost", "all_profiler"};
@@ -129,7 +129,7 @@ core::Result<ChosenRules> rules_by_text(const std::string& text) {
       if (document) document->read(diagnostics, declared);
       read.from = "rules given";
     } else {
-      client::read_own_sections(text, config::process_environment(), declared, diagnostics);
+      config::read_own_sections(text, config::process_environment(), declared, diagnostics);
       read.from = "rules of " + text;
     }
     const std::string problems = problems_of(diagnostics);
@@ -145,4 +145,4 @@ core::Result<ChosenRules> rules_by_text(const std::string& text) {
   return out;
 }
 
-}  // namespace tocsin::app
+}  // namespace tocsin::embedded

@@ -8,7 +8,7 @@
 #include "core/result.h"
 #include "rules/rules.h"
 
-namespace tocsin::app {
+namespace tocsin::embedded {
 
 /// What an engine needs beside records.
 struct ChosenRules {
@@ -33,4 +33,4 @@ bool names_a_file(const std::string& text);
 /// configuration that lies about. invalid_argument with every problem.
 core::Result<ChosenRules> rules_by_text(const std::string& text);
 
-}  // namespace tocsin::app
+}  // namespace tocsin::embedded

@@ -13,7 +13,7 @@
 #include "core/text.h"
 #include "core/topics.h"
 
-namespace tocsin::app {
+namespace tocsin::embedded {
 namespace {
 
 using std::chrono::milliseconds;
@@ -345,4 +345,4 @@ void LocalJudge::send(const core::OutRecord& record) {
   if (commands_ && options_.command) options_.command(record);
 }
 
-}  // namespace tocsin::app
+}  // namespace tocsin::embedded

@@ -24,7 +24,7 @@
 #include "ingest/ingest.h"
 #include "rules/rules.h"
 
-namespace tocsin::app {
+namespace tocsin::embedded {
 
 /// Who may stop the run.
 class StopChoice {
@@ -149,4 +149,4 @@ std::string without_receivers(const rules::RulesConfig& rules);
 /// "critical exploding_tensor at step 30: 12 NaN in gradient/fc.weight".
 std::string issue_sentence(const core::Issue& issue);
 
-}  // namespace tocsin::app
+}  // namespace tocsin::embedded

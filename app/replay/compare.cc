@@ -5,9 +5,9 @@
 #include <map>
 #include <utility>
 
-#include "app/printable.h"
-#include "app/text_table.h"
 #include "core/labels.h"
+#include "core/text_table.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
@@ -93,17 +93,18 @@ std::vector<Difference> compare(const std::vector<IssueStory>& ours,
 }
 
 std::string difference_text(const std::vector<Difference>& differences, std::uint64_t others) {
-  std::vector<TableRow> rows{{"CHANGE", "STEP", "LIVE", "SEVERITY", "RULE", "JOB", "RUN", "WHAT"}};
+  std::vector<core::TableRow> rows{
+      {"CHANGE", "STEP", "LIVE", "SEVERITY", "RULE", "JOB", "RUN", "WHAT"}};
   for (const Difference& one : differences) {
     const core::Issue& issue = one.ours != nullptr ? *one.ours : *one.theirs;
     rows.push_back({std::string(to_string(one.change)), step_of(one.ours), step_of(one.theirs),
                     std::string(core::to_string(issue.severity)),
-                    printable(issue.rule) + (issue.shadow ? " (shadow)" : ""),
-                    printable(issue.run.job), core::to_text(issue.run.uid).substr(0, 8),
-                    printable(issue.summary)});
+                    core::visible(issue.rule) + (issue.shadow ? " (shadow)" : ""),
+                    core::visible(issue.run.job), core::to_text(issue.run.uid).substr(0, 8),
+                    core::visible(issue.summary)});
   }
   const auto [added, gone, same] = counts(differences);
-  std::string out = rows.size() > 1 ? text_table(rows) : "";
+  std::string out = rows.size() > 1 ? core::text_table(rows) : "";
   out += "added " + std::to_string(added) + ", gone " + std::to_string(gone) + ", same " +
          std::to_string(same);
   if (others > 0) out += "; not compared: " + std::to_string(others) + " of other rules";

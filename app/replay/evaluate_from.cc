@@ -43,7 +43,7 @@ bool failed(const Judgement& judgement, const rules::RulesConfig& rules) {
 }  // namespace
 
 int evaluate_recorded(const RecordedOptions& options) {
-  ChosenRules rules;
+  embedded::ChosenRules rules;
   if (const int code = choose_rules(options.rules, rules); code != kOk) return code;
   rules.plugins.out = options.directory;
   core::NullLog log;

@@ -8,12 +8,12 @@
 #include <tuple>
 #include <utility>
 
-#include "app/commands.h"
-#include "app/printable.h"
+#include "app/exit_code.h"
 #include "app/replay/judge.h"
 #include "app/replay/judgement_text.h"
 #include "app/replay/recording.h"
 #include "core/topics.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
@@ -26,7 +26,7 @@ constexpr std::string_view kNoUnit[] = {"rule", "kind", "severity", "job", "run_
 struct Golden {
   std::string path;
   std::string from;  // as it stands in the file
-  ChosenRules rules;
+  embedded::ChosenRules rules;
   std::vector<GoldenIssue> expected;
 };
 
@@ -82,7 +82,8 @@ GoldenIssue golden_issue(const core::Issue& issue) {
   if (!issue.run.uid.nil()) out.run = core::to_text(issue.run.uid).substr(0, 8);
   out.attempt = issue.run.attempt;
   for (const auto& [name, value] : issue.labels.entries()) {
-    if (says_unit(name)) out.unit += (out.unit.empty() ? "" : " ") + name + "=" + printable(value);
+    if (says_unit(name))
+      out.unit += (out.unit.empty() ? "" : " ") + name + "=" + core::visible(value);
   }
   out.step = issue.step;
   out.severity = core::to_string(issue.severity);
@@ -106,7 +107,7 @@ core::Result<Found> judge(const Golden& golden) {
   const std::string folder = (fs::path(golden.path).parent_path() / golden.from).string();
   auto transport = ingest::Transport::open_recording(folder, {}, log, telemetry);
   if (!transport) return transport.error();
-  ChosenRules rules = golden.rules;
+  embedded::ChosenRules rules = golden.rules;
   rules.plugins.out = folder;
   auto judge = Judge::create(rules, nullptr);
   if (!judge) return judge.error();

@@ -24,7 +24,7 @@ RunFilter runs_named(const std::string& run, const std::string& job) {
   };
 }
 
-Judge::Judge(const ChosenRules& rules, RunFilter wanted, core::Log* log)
+Judge::Judge(const embedded::ChosenRules& rules, RunFilter wanted, core::Log* log)
     : rules_(rules.rules),
       options_{rules.cluster, {}, rules.engine, true},
       topic_(ingest::full_topic_name(rules.topic_prefix, core::topic::kTelemetry)),
@@ -38,8 +38,8 @@ Judge::Judge(const ChosenRules& rules, RunFilter wanted, core::Log* log)
   }
 }
 
-core::Result<std::unique_ptr<Judge>> Judge::create(const ChosenRules& rules, RunFilter wanted,
-                                                   core::Log* log) {
+core::Result<std::unique_ptr<Judge>> Judge::create(const embedded::ChosenRules& rules,
+                                                   RunFilter wanted, core::Log* log) {
   std::unique_ptr<Judge> judge(new Judge(rules, std::move(wanted), log));
   auto first = rules::Engine::create(judge->rules_, judge->options_);
   if (!first) return first.error();

@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "app/replay/rule_choice.h"
-#include "app/system_clock.h"
+#include "app/engine/chosen_rules.h"
 #include "core/issue.h"
 #include "core/log.h"
 #include "core/record.h"
 #include "core/result.h"
+#include "core/system_clock.h"
 #include "ingest/ingest.h"
 #include "rules/rules.h"
 
@@ -55,8 +55,8 @@ class Judge {
  public:
   /// `wanted`: runs to be judged; null: all. invalid_argument: two rules of one name.
   /// Rules in Python are processes of their own here too; `log` gets what they print.
-  static core::Result<std::unique_ptr<Judge>> create(const ChosenRules& rules, RunFilter wanted,
-                                                     core::Log* log = nullptr);
+  static core::Result<std::unique_ptr<Judge>> create(const embedded::ChosenRules& rules,
+                                                     RunFilter wanted, core::Log* log = nullptr);
 
   /// A record of topic telemetry, in the order of its stream. Each partition is judged by itself.
   void handle(const core::RecordView& record);
@@ -68,7 +68,7 @@ class Judge {
   [[nodiscard]] const Judgement& judgement() const { return judgement_; }
 
  private:
-  Judge(const ChosenRules& rules, RunFilter wanted, core::Log* log);
+  Judge(const embedded::ChosenRules& rules, RunFilter wanted, core::Log* log);
   rules::Engine& engine(std::int32_t partition);
   bool wants(const core::RunUid& run);
   void take(rules::Engine& engine);
@@ -76,7 +76,7 @@ class Judge {
   RunJudgement& run_judgement(const core::RunRef& run);
 
   core::NullLog quiet_;
-  SystemClock clock_;
+  core::SystemClock clock_;
   const rules::RulesConfig rules_;
   rules::EngineOptions options_;
   const std::string topic_;

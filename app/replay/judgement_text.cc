@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <tuple>
 
-#include "app/printable.h"
 #include "app/summary_text.h"
-#include "app/text_table.h"
 #include "core/episode.h"
 #include "core/json.h"
 #include "core/labels.h"
+#include "core/text_table.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
@@ -82,10 +82,10 @@ std::string rule_words(const RuleLine& line) {
            (line.first_step ? ", first at step " + std::to_string(*line.first_step) : "");
   }
   const bool failed = line.status.status == core::RuleState::error;
-  std::string out = failed ? last_words(line.status.reason) : printable(line.status.reason);
+  std::string out = failed ? last_words(line.status.reason) : core::visible(line.status.reason);
   if (line.status.status == core::RuleState::no_data) {
     if (const std::string needs = needs_of(line.status); !needs.empty()) {
-      out += " (needs: " + printable(needs) + ")";
+      out += " (needs: " + core::visible(needs) + ")";
     }
   }
   return out;
@@ -107,14 +107,14 @@ std::string until(const IssueStory& story) {
 }
 
 std::string issue_table(const std::vector<IssueStory>& stories) {
-  std::vector<TableRow> rows{{"STEP", "SEVERITY", "RULE", "THEN", "EVENT", "WHAT"}};
+  std::vector<core::TableRow> rows{{"STEP", "SEVERITY", "RULE", "THEN", "EVENT", "WHAT"}};
   for (const IssueStory& story : stories) {
     const core::Issue& issue = *story.first;
     rows.push_back({where(issue), std::string(core::to_string(issue.severity)),
-                    printable(issue.rule) + (issue.shadow ? " (shadow)" : ""), until(story),
-                    issue.event_id, printable(issue.summary)});
+                    core::visible(issue.rule) + (issue.shadow ? " (shadow)" : ""), until(story),
+                    issue.event_id, core::visible(issue.summary)});
   }
-  return text_table(rows);
+  return core::text_table(rows);
 }
 
 std::vector<IssueStory> of_run(const std::vector<IssueStory>& all, const RunKey& run) {
@@ -205,7 +205,7 @@ std::string last_words(const std::string& reason) {
   if (end == std::string::npos) return {};
   const std::size_t before = reason.rfind('\n', end);
   const std::size_t begin = before == std::string::npos ? 0 : before + 1;
-  return printable(reason.substr(begin, end + 1 - begin));
+  return core::visible(reason.substr(begin, end + 1 - begin));
 }
 
 std::vector<RuleFailure> failures_of(const Judgement& judgement) {
@@ -221,7 +221,7 @@ std::vector<RuleFailure> failures_of(const Judgement& judgement) {
 std::string failure_text(const Judgement& judgement) {
   std::string out;
   for (const RuleFailure& one : failures_of(judgement)) {
-    out += printable(one.rule) + " failed" +
+    out += core::visible(one.rule) + " failed" +
            (judgement.runs.size() > 1 ? " in run " + one.run : "") + ": " + one.why + "\n";
   }
   return out;
@@ -243,7 +243,7 @@ std::string judgement_heading(const JudgementHead& head, const Judgement& judgem
                     head.rules.from + " (" + count(head.rules.rules.rules.size(), "rule") + ")\n";
   if (judgement.refused > 0) {
     out += count(judgement.refused, "record") +
-           " could not be read; newest: " + printable(judgement.refused_newest) + "\n";
+           " could not be read; newest: " + core::visible(judgement.refused_newest) + "\n";
   }
   if (head.gaps > 0) out += "records are missing in " + count(head.gaps, "place") + "\n";
   return out;
@@ -254,24 +254,24 @@ std::string judgement_text(const JudgementHead& head, const Judgement& judgement
   const auto stories = issue_stories(judgement);
   for (const auto& [key, run] : judgement.runs) {
     const std::string uid = core::to_text(key.first);
-    out += "\n" + (run.run.job.empty() ? uid : printable(run.run.job) + "  " + uid) + "  attempt " +
-           std::to_string(key.second) + "  " +
-           (run.outcome.empty() ? "no end recorded" : printable(run.outcome)) +
+    out += "\n" + (run.run.job.empty() ? uid : core::visible(run.run.job) + "  " + uid) +
+           "  attempt " + std::to_string(key.second) + "  " +
+           (run.outcome.empty() ? "no end recorded" : core::visible(run.outcome)) +
            (run.step ? "  step " + std::to_string(*run.step) : "") + "\n";
     const auto own = of_run(stories, key);
     if (!own.empty()) out += issue_table(own);
-    std::vector<TableRow> rows;
+    std::vector<core::TableRow> rows;
     const std::vector<RuleLine> lines = rule_lines(head, run, own);
     rows.reserve(lines.size());
     for (const RuleLine& line : lines) {
-      rows.push_back(
-          {printable(line.rule->name), state_words(line, !run.outcome.empty()), rule_words(line)});
+      rows.push_back({core::visible(line.rule->name), state_words(line, !run.outcome.empty()),
+                      rule_words(line)});
     }
-    out += text_table(rows);
+    out += core::text_table(rows);
     for (const RuleLine& line : lines) {
       if (line.status.summary.empty()) continue;
-      out +=
-          "  " + printable(line.rule->name) + " sums up\n" + summary_lines(line.status.summary, 4);
+      out += "  " + core::visible(line.rule->name) + " sums up\n" +
+             summary_lines(line.status.summary, 4);
     }
   }
   if (const auto none = of_run(stories, {core::RunUid{}, 1}); !none.empty()) {

@@ -35,9 +35,9 @@ std::string last_words(const std::string& reason);
 
 /// Where a judgement comes from.
 struct JudgementHead {
-  std::string source;        // "journal ./run1"
-  const ChosenRules& rules;  // who judged
-  std::uint64_t gaps = 0;    // places where records are missing
+  std::string source;                  // "journal ./run1"
+  const embedded::ChosenRules& rules;  // who judged
+  std::uint64_t gaps = 0;              // places where records are missing
 };
 
 /// What was read, who judged, what could not be read: one line or a few.

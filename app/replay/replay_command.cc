@@ -4,14 +4,14 @@
 #include <set>
 #include <utility>
 
-#include "app/commands.h"
+#include "app/exit_code.h"
 #include "app/replay/compare.h"
 #include "app/replay/judge.h"
 #include "app/replay/judgement_text.h"
 #include "app/replay/recording.h"
 #include "app/replay/sweep.h"
-#include "app/system_clock.h"
 #include "app/transport_settings.h"
+#include "core/system_clock.h"
 #include "core/topics.h"
 
 namespace tocsin::app {
@@ -47,7 +47,7 @@ class Replay {
   const ReplayOptions& options_;
   core::NullLog log_;
   core::NullTelemetry telemetry_;
-  ChosenRules rules_;
+  embedded::ChosenRules rules_;
   Span span_;                                // what is shown
   std::optional<core::WallTime> read_from_;  // what is read: the warm-up too
   std::optional<Sweep> sweep_;
@@ -58,7 +58,7 @@ class Replay {
 };
 
 std::optional<Stop> Replay::read_span() {
-  const core::WallTime now = SystemClock().now();
+  const core::WallTime now = core::SystemClock().now();
   const auto from = parse_bound(options_.since_word, options_.since, now);
   if (!from) return Stop{kUsage, from.error().message};
   const auto to = parse_bound(options_.until_word, options_.until, now);

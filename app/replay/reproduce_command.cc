@@ -8,20 +8,20 @@
 #include <utility>
 #include <vector>
 
-#include "app/commands.h"
 #include "app/evidence_copy.h"
+#include "app/exit_code.h"
 #include "app/looking.h"
-#include "app/printable.h"
 #include "app/replay/judge.h"
 #include "app/replay/recording.h"
 #include "app/replay/records_of_run.h"
 #include "app/replay/rule_items.h"
 #include "app/replay/slice.h"
-#include "app/text_table.h"
 #include "app/view_words.h"
 #include "core/json.h"
 #include "core/labels.h"
+#include "core/text_table.h"
 #include "core/topics.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
@@ -122,7 +122,7 @@ class Reproduction {
   [[nodiscard]] Span span() const;
   void find_again();
   int show() const;
-  [[nodiscard]] std::vector<TableRow> rows() const;
+  [[nodiscard]] std::vector<core::TableRow> rows() const;
   [[nodiscard]] bool same() const;
   [[nodiscard]] std::string source() const {
     return (directory_ != nullptr ? *directory_ : looking_.transport()).describe();
@@ -134,7 +134,7 @@ class Reproduction {
   core::NullTelemetry telemetry_;
   Looking looking_;
   Told told_;
-  ChosenRules rules_;
+  embedded::ChosenRules rules_;
   bool both_in_from_ = false;                     // the issue was found where --from points
   std::unique_ptr<ingest::Transport> directory_;  // --from, or a copy that was kept
   std::unique_ptr<Judge> judge_;
@@ -300,11 +300,11 @@ bool Reproduction::same() const {
          equal(again_->evidence.observed.value, issue.evidence.observed.value);
 }
 
-std::vector<TableRow> Reproduction::rows() const {
+std::vector<core::TableRow> Reproduction::rows() const {
   const auto column = [](const core::Issue* issue, const auto& field) {
-    return issue == nullptr ? std::string("–") : printable(field(*issue));
+    return issue == nullptr ? std::string("–") : core::visible(field(*issue));
   };
-  std::vector<TableRow> out{{"", "TOLD", "NOW"}};
+  std::vector<core::TableRow> out{{"", "TOLD", "NOW"}};
   const auto add = [&](const char* name, const auto& field) {
     out.push_back({name, column(&*told_.issue, field), column(again_, field)});
   };
@@ -364,7 +364,7 @@ int Reproduction::show() const {
   }
   std::cout << (good ? "reproduced" : "not reproduced") << ", from " << judge_->judgement().records
             << " records\n"
-            << text_table(rows());
+            << core::text_table(rows());
   if (!good) std::cout << why_not() << "\n";
   if (slice_ != nullptr) {
     std::cout << "saved " << slice_->records() << " records, " << slice_->bytes() << " bytes, in "

@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "app/app_config.h"
-#include "app/commands.h"
+#include "app/config_path.h"
+#include "app/exit_code.h"
 
 namespace tocsin::app {
 namespace {
@@ -25,14 +26,14 @@ int told(const config::Diagnostics& diagnostics) {
 }
 
 int named_rules(const std::string& text, rules::Preset preset, rules::RulesConfig& out) {
-  auto named = rules_by_name(text, preset);
+  auto named = embedded::rules_by_name(text, preset);
   if (!named) return told(kUsage, named.error().message);
   out = std::move(*named);
   return kOk;
 }
 
 /// A file of rules alone, or a whole configuration: then everything in it is checked.
-int rules_of_file(const std::string& path, ChosenRules& out) {
+int rules_of_file(const std::string& path, embedded::ChosenRules& out) {
   config::Diagnostics diagnostics;
   AppConfig whole;
   const auto document = config::Document::load(path, config::process_environment(), diagnostics);
@@ -55,7 +56,7 @@ int rules_of_file(const std::string& path, ChosenRules& out) {
   return kOk;
 }
 
-int read_config(const RuleChoice& choice, ChosenRules& out) {
+int read_config(const RuleChoice& choice, embedded::ChosenRules& out) {
   const std::string path = config_path(choice.config_file);
   std::error_code error;
   const bool named = !choice.config_file.empty() || std::getenv("TOCSIN_CONFIG") != nullptr;
@@ -77,10 +78,10 @@ int read_config(const RuleChoice& choice, ChosenRules& out) {
 
 }  // namespace
 
-int choose_rules(const RuleChoice& choice, ChosenRules& out, const char* otherwise) {
+int choose_rules(const RuleChoice& choice, embedded::ChosenRules& out, const char* otherwise) {
   if (const int code = read_config(choice, out); code != kOk) return code;
   const auto preset = choice.preset == "original" ? rules::Preset::original : rules::Preset::tocsin;
-  const bool file = names_a_file(choice.rules);
+  const bool file = embedded::names_a_file(choice.rules);
   const bool of_file = file || (choice.rules.empty() && !out.rules.rules.empty());
   if (of_file && !choice.preset.empty()) {
     return told(kUsage, "--preset is for rules named by --rules; a file says it itself, per rule");

@@ -17,6 +17,7 @@ struct RuleChoice {
 /// The configuration, if one is named or there, gives engine, labels and rules; `rules` replaces
 /// its rules; without either those named by `otherwise` judge. Errors are told on stderr. Returns an exit
 /// code: 0, 2 (an unknown name, with the nearest), 3 (a file with errors).
-int choose_rules(const RuleChoice& choice, ChosenRules& out, const char* otherwise = "default");
+int choose_rules(const RuleChoice& choice, embedded::ChosenRules& out,
+                 const char* otherwise = "default");
 
 }  // namespace tocsin::app

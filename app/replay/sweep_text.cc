@@ -6,9 +6,9 @@
 #include <ratio>
 #include <utility>
 
-#include "app/printable.h"
 #include "app/replay/sweep.h"
-#include "app/text_table.h"
+#include "core/text_table.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
@@ -93,7 +93,7 @@ std::string sweep_text(const Sweep& sweep, const Judgement& judgement) {
                     std::to_string(sweep.values.size()) + " values\n";
   const std::string head = upper(sweep.parameter);
   if (judgement.runs.size() > 1) {
-    std::vector<TableRow> rows{{head, "RUNS FIRED", "ISSUES", "HOURS SAVED", "FALSE STOPS"}};
+    std::vector<core::TableRow> rows{{head, "RUNS FIRED", "ISSUES", "HOURS SAVED", "FALSE STOPS"}};
     for (const SweepValue& value : sweep.values) {
       const Firings all = firings_of(stories, value.rule, nullptr, 0);
       const Stops stops = stops_of(stories, value.rule, judgement);
@@ -102,11 +102,11 @@ std::string sweep_text(const Sweep& sweep, const Judgement& judgement) {
                       std::to_string(all.issues), hours_text(stops.hours_saved),
                       std::to_string(stops.false_stops)});
     }
-    out += text_table(rows);
+    out += core::text_table(rows);
   }
   std::size_t quiet = 0;  // runs in which no value fires
   for (const auto& [key, run] : judgement.runs) {
-    std::vector<TableRow> rows{{head, "FIRST STEP", "FIRST TIME", "ISSUES", "HOURS LEFT"}};
+    std::vector<core::TableRow> rows{{head, "FIRST STEP", "FIRST TIME", "ISSUES", "HOURS LEFT"}};
     bool fired = judgement.runs.size() == 1;
     for (const SweepValue& value : sweep.values) {
       const Firings one = firings_of(stories, value.rule, &key.first, key.second);
@@ -116,9 +116,9 @@ std::string sweep_text(const Sweep& sweep, const Judgement& judgement) {
     }
     quiet += fired ? 0 : 1;
     if (!fired) continue;
-    out += "\n" + (run.run.job.empty() ? "" : printable(run.run.job) + "  ") +
+    out += "\n" + (run.run.job.empty() ? "" : core::visible(run.run.job) + "  ") +
            core::to_text(key.first) + "  attempt " + std::to_string(key.second) + "\n" +
-           text_table(rows);
+           core::text_table(rows);
   }
   if (quiet > 0) {
     out += "\nno value fires in " + std::to_string(quiet) + (quiet == 1 ? " run\n" : " runs\n");

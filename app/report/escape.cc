@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "app/printable.h"
 #include "core/text.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app::report {
 namespace {
@@ -40,11 +40,11 @@ std::string escaped(std::string_view text) {
   std::string out;
   out.reserve(text.size() + 16);
   while (const auto bad = core::first_invalid_utf8(text)) {
-    escape_valid(printable(text.substr(0, *bad)), out);
+    escape_valid(core::visible(text.substr(0, *bad)), out);
     out += kReplacement;
     text.remove_prefix(*bad + 1);
   }
-  escape_valid(printable(text), out);
+  escape_valid(core::visible(text), out);
   return out;
 }
 

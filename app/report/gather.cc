@@ -84,7 +84,7 @@ void Gathering::take(core::RuleStatusEvent event) {
   *known = std::move(event);
 }
 
-Gathering::Attempts attempts_of(const Judgement& judgement, const ChosenRules& rules) {
+Gathering::Attempts attempts_of(const Judgement& judgement, const embedded::ChosenRules& rules) {
   Gathering::Attempts out;
   for (const auto& [key, run] : judgement.runs) {
     RunReport& of = out[key];

@@ -38,6 +38,6 @@ class Gathering {
 };
 
 /// Rules that said nothing of an attempt stand in it as without data.
-Gathering::Attempts attempts_of(const Judgement& judgement, const ChosenRules& rules);
+Gathering::Attempts attempts_of(const Judgement& judgement, const embedded::ChosenRules& rules);
 
 }  // namespace tocsin::app::report

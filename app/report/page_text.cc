@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "app/printable.h"
 #include "app/report/chart_table.h"
 #include "app/report/page.h"
-#include "app/text_table.h"
+#include "core/text_table.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app::report {
 namespace {
@@ -25,22 +25,22 @@ std::string indented(const std::string& lines, std::size_t by) {
 std::string text_of(const std::vector<Block>& blocks);
 
 std::string text_of(const Paragraph& block) {
-  return (block.important ? "! " : "  ") + printable(block.text) + "\n";
+  return (block.important ? "! " : "  ") + core::visible(block.text) + "\n";
 }
 
 std::string text_of(const Table& block) {
-  std::vector<TableRow> rows;
+  std::vector<core::TableRow> rows;
   std::size_t columns = block.head.size();
   for (const auto& row : block.rows) columns = std::max(columns, row.size());
   const auto add = [&](const std::vector<std::string>& cells) {
-    TableRow row(columns);
+    core::TableRow row(columns);
     std::transform(cells.begin(), cells.end(), row.begin(),
-                   [](const std::string& cell) { return printable(cell); });
+                   [](const std::string& cell) { return core::visible(cell); });
     rows.push_back(std::move(row));
   };
   if (!block.head.empty()) add(block.head);
   for (const auto& row : block.rows) add(row);
-  return rows.empty() ? "" : text_table(rows);
+  return rows.empty() ? "" : core::text_table(rows);
 }
 
 std::string text_of(const Matrix& block) {
@@ -73,8 +73,9 @@ std::string text_of(const Chart& block) {
 }
 
 std::string text_of(const Group& block) {
-  return block.aside ? ""
-                     : "  " + printable(block.title) + "\n" + indented(text_of(block.blocks), 2);
+  return block.aside
+             ? ""
+             : "  " + core::visible(block.title) + "\n" + indented(text_of(block.blocks), 2);
 }
 
 std::string text_of(const std::vector<Block>& blocks) {
@@ -88,14 +89,14 @@ std::string text_of(const std::vector<Block>& blocks) {
 }  // namespace
 
 std::string page_text(const Page& page) {
-  std::string out = printable(page.title) + "\n";
-  std::vector<TableRow> facts;
-  for (const auto& [name, value] : page.facts) facts.push_back({name, printable(value)});
-  if (!facts.empty()) out += text_table(facts);
+  std::string out = core::visible(page.title) + "\n";
+  std::vector<core::TableRow> facts;
+  for (const auto& [name, value] : page.facts) facts.push_back({name, core::visible(value)});
+  if (!facts.empty()) out += core::text_table(facts);
   for (const Section& section : page.sections) {
-    out += "\n" + printable(section.title) + "\n" + text_of(section.blocks);
+    out += "\n" + core::visible(section.title) + "\n" + text_of(section.blocks);
   }
-  return out + "\n" + printable(page.note) + "\n";
+  return out + "\n" + core::visible(page.note) + "\n";
 }
 
 }  // namespace tocsin::app::report

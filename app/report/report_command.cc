@@ -3,18 +3,19 @@
 #include <iostream>
 #include <map>
 
-#include "app/commands.h"
+#include "app/exit_code.h"
 #include "app/looking.h"
 #include "app/moment.h"
-#include "app/printable.h"
 #include "app/replay/judge.h"
 #include "app/replay/recording.h"
 #include "app/report/gather.h"
 #include "app/report/page_file.h"
-#include "app/system_clock.h"
 #include "app/topic_view.h"
+#include "app/version.h"
 #include "app/which_run.h"
+#include "core/system_clock.h"
 #include "core/topics.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
@@ -53,7 +54,7 @@ core::Error several(const std::map<core::RunUid, core::JobEvent>& runs) {
   std::size_t named = 0;
   for (const auto& [uid, run] : runs) {
     if (named == kMostNamed) break;
-    text += (named++ == 0 ? " " : ", ") + printable(run.run.job) + " " + core::to_text(uid);
+    text += (named++ == 0 ? " " : ", ") + core::visible(run.run.job) + " " + core::to_text(uid);
   }
   return core::Error{core::Code::failed_precondition,
                      text + (runs.size() > kMostNamed ? ", …" : "")};
@@ -87,7 +88,7 @@ int show(const Gathering::Attempts& attempts, const ReportOptions& options, std:
   run.judged_by = std::move(judged_by);
   run.gaps = gaps;
   if (!options.html.empty()) {
-    const std::string page = page_html(compose(run, version_text(), SystemClock().now()));
+    const std::string page = page_html(compose(run, version_text(), core::SystemClock().now()));
     if (options.html != "-") {
       if (const auto done = report::write_page(options.html, page); !done) {
         return say(kFailed, done.error().message);
@@ -101,7 +102,7 @@ int show(const Gathering::Attempts& attempts, const ReportOptions& options, std:
   if (options.json) {
     std::cout << report_json(run) << "\n";
   } else if (options.html.empty()) {
-    std::cout << page_text(compose(run, version_text(), SystemClock().now()));
+    std::cout << page_text(compose(run, version_text(), core::SystemClock().now()));
   }
   return std::cout.flush().good() ? kOk : kFailed;
 }
@@ -115,7 +116,7 @@ bool to_be_judged(const ReportOptions& options, const Gathering& gathering) {
 }
 
 int report_live(const ReportOptions& options) {
-  const auto moment = parse_moment(options.at, SystemClock().now());
+  const auto moment = parse_moment(options.at, core::SystemClock().now());
   if (!moment) return say(kUsage, moment.error().message);
   Looking looking;
   if (const auto opened = looking.open(options.config_file, options.out); !opened) {
@@ -137,7 +138,7 @@ int report_live(const ReportOptions& options) {
 }
 
 int report_recording(const ReportOptions& options) {
-  ChosenRules rules;
+  embedded::ChosenRules rules;
   if (const int code = choose_rules(options.rules, rules, kReportRules); code != kOk) return code;
   rules.plugins.out = options.out;
   core::NullLog log;

@@ -56,4 +56,9 @@ void Workers::index() {
   }
 }
 
+const Name* RowBatch::about(const Row& row) const {
+  if (names == nullptr) return nullptr;
+  return worker == nullptr ? names->find(row.name()) : worker->about(row.name(), *names);
+}
+
 }  // namespace tocsin::rules

@@ -8,7 +8,7 @@
 #include "core/clock.h"
 #include "tests/support/kafka_fixture.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using std::chrono::milliseconds;
@@ -198,4 +198,4 @@ TEST(ClientOnKafka, FrozenBrokerNeverHoldsTheLoopAndLosesNothingWhenItComesBack)
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

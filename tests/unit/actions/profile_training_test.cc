@@ -10,8 +10,8 @@ namespace {
 using ::testing::HasSubstr;
 using namespace testing_support;
 
-CurrentRun going() {
-  CurrentRun out;
+core::CurrentRun going() {
+  core::CurrentRun out;
   out.attempt = 1;
   out.world_size = 2;
   out.step = 400;
@@ -22,10 +22,10 @@ CurrentRun going() {
 
 // A bench whose run goes on.
 struct ProfileBench : Workbench {
-  explicit ProfileBench(CurrentRun run = going()) : current(std::move(run)) {
+  explicit ProfileBench(core::CurrentRun run = going()) : current(std::move(run)) {
     environment.current_run = [this](const core::RunUid&) { return current; };
   }
-  std::optional<CurrentRun> current;
+  std::optional<core::CurrentRun> current;
 };
 
 core::Notification of_episode(std::uint64_t episode, core::WallTime began = kStart - 1s) {
@@ -197,7 +197,7 @@ TEST(ProfileTraining, NobodyIsAskedAgainForWhatIsOver) {
   core::Ack busy = late;
   busy.reason = "busy: another trace goes on";
   EXPECT_FALSE(ledger.on_ack(busy, *bench.current, kStart + 2s));
-  CurrentRun another = *bench.current;
+  core::CurrentRun another = *bench.current;
   another.attempt = 2;
   EXPECT_FALSE(ledger.on_ack(late, another, kStart + 2s));
   core::Ack older = late;

@@ -23,8 +23,8 @@ core::JobEvent a_run(std::uint32_t attempt = 5) {
   return out;
 }
 
-CurrentRun at_present() {
-  CurrentRun out;
+core::CurrentRun at_present() {
+  core::CurrentRun out;
   out.attempt = 5;
   out.launch = {{"h1", "aa/1"}};
   return out;
@@ -56,7 +56,7 @@ TEST(StopByHand, IsTheCommandOfARuleWithTheFenceOfWhatRunsNow) {
 }
 
 TEST(StopByHand, AllRanksLeaveAfterOneStepThatTheFastestHasNotReached) {
-  CurrentRun four = at_present();
+  core::CurrentRun four = at_present();
   four.world_size = 4;
   four.step = 1000;
   four.step_at = kStart;

@@ -36,7 +36,7 @@ class StopMusterTest : public ::testing::Test {
   }
 
   core::Command command_ = stop_command();
-  std::optional<CurrentRun> current_ = CurrentRun{1, {}, false, 3, 100, 0.5, kStart};
+  std::optional<core::CurrentRun> current_ = core::CurrentRun{1, {}, false, 3, 100, 0.5, kStart};
   StopMuster muster_{[this](const core::RunUid&) { return current_; }};
 };
 

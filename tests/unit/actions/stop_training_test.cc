@@ -85,7 +85,7 @@ class StopGuard : public ::testing::TestWithParam<Guard> {};
 TEST_P(StopGuard, RefusesWithItsReason) {
   Workbench bench;
   bench.environment.current_run = [](const core::RunUid&) {
-    return std::optional(CurrentRun{1, {}, false, 1, {}, {}});
+    return std::optional(core::CurrentRun{1, {}, false, 1, {}, {}});
   };
   const auto stop = bench.make("stop_training", GetParam().settings);
   auto notification = sample_notification();
@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(
 // What is known of the run when an issue of attempt 5 comes, and what follows.
 struct Fence {
   const char* name;
-  std::optional<CurrentRun> current;
+  std::optional<core::CurrentRun> current;
   const char* code;
   core::OutcomeClass outcome;
   bool sent;
@@ -152,17 +152,17 @@ constexpr auto kDelivered = core::OutcomeClass::delivered;
 
 INSTANTIATE_TEST_SUITE_P(
     Each, StopFence,
-    ::testing::Values(Fence{"running", CurrentRun{5, kLaunch, false, 1, {}, {}}, "requested",
+    ::testing::Values(Fence{"running", core::CurrentRun{5, kLaunch, false, 1, {}, {}}, "requested",
                             kDelivered, true, ""},
-                      Fence{"relaunched", CurrentRun{6, kLaunch, false, 1, {}, {}}, "stale",
+                      Fence{"relaunched", core::CurrentRun{6, kLaunch, false, 1, {}, {}}, "stale",
                             kDelivered, false, "stale"},
-                      Fence{"relaunched_and_over", CurrentRun{6, kLaunch, true, 1, {}, {}}, "stale",
-                            kDelivered, false, "stale"},
-                      Fence{"ended", CurrentRun{5, kLaunch, true, 1, {}, {}}, "already_ended",
+                      Fence{"relaunched_and_over", core::CurrentRun{6, kLaunch, true, 1, {}, {}},
+                            "stale", kDelivered, false, "stale"},
+                      Fence{"ended", core::CurrentRun{5, kLaunch, true, 1, {}, {}}, "already_ended",
                             kDelivered, false, ""},
-                      Fence{"registry_behind", CurrentRun{4, kLaunch, false, 1, {}, {}},
+                      Fence{"registry_behind", core::CurrentRun{4, kLaunch, false, 1, {}, {}},
                             "launch_unknown", core::OutcomeClass::transient, false, ""},
-                      Fence{"producer_without_launch", CurrentRun{5, {}, false, 1, {}, {}},
+                      Fence{"producer_without_launch", core::CurrentRun{5, {}, false, 1, {}, {}},
                             "requested", kDelivered, true, ""},
                       Fence{"never_heard_of", std::nullopt, "requested", kDelivered, true, ""}),
     [](const auto& one) { return std::string(one.param.name); });
@@ -171,7 +171,8 @@ TEST(StopTraining, ManyRanksLeaveAfterAStepThatNoneHasReached) {
   const auto step_for = [](std::uint32_t ranks, std::int64_t step, double seconds) {
     Workbench bench;
     bench.environment.current_run = [&](const core::RunUid&) {
-      return std::optional(CurrentRun{1, kLaunch, false, ranks, step, seconds, kStart - 1s, 2});
+      return std::optional(
+          core::CurrentRun{1, kLaunch, false, ranks, step, seconds, kStart - 1s, 2});
     };
     deliver(*bench.make("stop_training", "{armed: true}"), sample_notification());
     const core::Command& command = bench.commands.at(0);
@@ -195,7 +196,7 @@ TEST(StopTraining, ManyRanksLeaveAfterAStepThatNoneHasReached) {
 TEST(StopTraining, ManyRanksWhosePaceIsNotKnownYetAreAskedWhenItIs) {
   Workbench bench;
   bench.environment.current_run = [&](const core::RunUid&) {
-    return std::optional(CurrentRun{1, kLaunch, false, 8, 400, 0.5, kStart - 1s, 1});
+    return std::optional(core::CurrentRun{1, kLaunch, false, 8, 400, 0.5, kStart - 1s, 1});
   };
   const auto stop = bench.make("stop_training", "{armed: true}");
   const core::AttemptOutcome first = deliver(*stop, sample_notification());
@@ -212,7 +213,7 @@ TEST(StopTraining, ManyRanksWhosePaceIsNotKnownYetAreAskedWhenItIs) {
 TEST(StopTraining, ATrainerWhoseClockIsAheadIsStoppedAllTheSame) {
   Workbench bench;
   bench.environment.current_run = [&](const core::RunUid&) {
-    return std::optional(CurrentRun{1, kLaunch, false, 8, 400, 0.5, kStart - 1s, 1});
+    return std::optional(core::CurrentRun{1, kLaunch, false, 8, 400, 0.5, kStart - 1s, 1});
   };
   auto notification = sample_notification();
   notification.issues[0].issue.time = kStart + 1h;

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "app/process_metrics.h"
+#include "app/version.h"
 #include "core/value.h"
 
 namespace tocsin::app {

@@ -5,7 +5,7 @@
 
 #include "tests/unit/app/client/fixture.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using core::FrameKind;
@@ -179,4 +179,4 @@ TEST(Cadence, AFastLoopThatSaysSomethingIsNothingWrong) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

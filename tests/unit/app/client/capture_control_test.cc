@@ -6,7 +6,7 @@
 #include "core/json.h"
 #include "tests/unit/app/client/fixture.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using std::chrono::milliseconds;
@@ -201,4 +201,4 @@ TEST_F(CaptureControlTest, ARefusedAskerTakesNothingFromTheOthers) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

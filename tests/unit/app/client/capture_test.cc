@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using core::Mode;
@@ -349,4 +349,4 @@ TEST(Capture, WrongSettingsAreNamed) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

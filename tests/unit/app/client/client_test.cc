@@ -6,7 +6,7 @@
 
 #include "tests/unit/app/client/sender_fixture.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using std::chrono::milliseconds;
@@ -199,4 +199,4 @@ TEST(Client, CloseIsBoundedWhenNothingCanBeDelivered) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

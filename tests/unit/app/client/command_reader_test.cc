@@ -18,7 +18,7 @@
 #include "tests/simulation/broker.h"
 #include "tests/unit/app/client/fixture.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using std::chrono::milliseconds;
@@ -252,4 +252,4 @@ TEST(CommandMessage, DamagedBytesAreNoMessage) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

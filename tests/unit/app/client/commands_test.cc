@@ -7,7 +7,7 @@
 #include "app/client/tocsin_client.h"
 #include "tests/unit/app/client/fixture.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using ::testing::ElementsAre;
@@ -254,4 +254,4 @@ TEST_F(CommandsTest, ALoopThatAsksSeldomLeavesWhenItAsksNext) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -8,7 +8,7 @@
 #include "core/clock.h"
 #include "ingest/ingest.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 class ManualClock final : public core::Clock {
  public:
@@ -105,4 +105,4 @@ struct Drained {
   std::vector<core::OutRecord> others;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

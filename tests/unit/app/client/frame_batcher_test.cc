@@ -7,7 +7,7 @@
 
 #include "tests/unit/app/client/fixture.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using core::FrameKind;
@@ -209,4 +209,4 @@ TEST_F(FrameBatcherTest, WhatEverybodyKnowsIsToldOnlyWhenAskedAgain) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

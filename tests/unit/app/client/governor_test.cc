@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using std::chrono::microseconds;
@@ -86,4 +86,4 @@ TEST(Governor, WhatTurnsOutToBeCostlyIsThinnedToHalfOfTheLimit) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

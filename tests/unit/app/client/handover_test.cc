@@ -4,7 +4,7 @@
 
 #include <thread>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using std::chrono::milliseconds;
@@ -48,4 +48,4 @@ TEST(HandoverTest, AClientThatClosesLendsNoPublisher) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

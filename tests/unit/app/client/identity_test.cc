@@ -4,7 +4,7 @@
 
 #include <map>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 ProcessFacts machine(std::map<std::string, std::string> variables) {
@@ -367,4 +367,4 @@ TEST(Identity, ThisProcessKnowsItsParent) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

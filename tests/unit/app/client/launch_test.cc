@@ -4,7 +4,7 @@
 
 #include <map>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 class LaunchTest : public ::testing::Test {
@@ -59,4 +59,4 @@ TEST(LaunchMark, BindsToTheBootAndToTheMomentOfOpening) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

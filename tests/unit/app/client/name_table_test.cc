@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using core::Role;
@@ -47,4 +47,4 @@ TEST(NameTable, AStatedRoleWins) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -7,7 +7,7 @@
 #include "core/topics.h"
 #include "tests/unit/app/client/sender_fixture.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using std::chrono::milliseconds;
@@ -195,4 +195,4 @@ TEST_F(OutageTest, TheEndOfTheTrainingLeavesTheRestThere) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -7,7 +7,7 @@
 
 #include "tests/unit/app/client/raw_fixture.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using core::LifecycleEvent;
@@ -149,4 +149,4 @@ TEST_F(RawTest, DestinationsThatAreNoneAreRefused) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

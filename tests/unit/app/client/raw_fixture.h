@@ -12,7 +12,7 @@
 #include "tests/simulation/broker.h"
 #include "tests/unit/app/client/session_fixture.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 class RawTest : public SessionTest {
  protected:
@@ -63,4 +63,4 @@ class RawTest : public SessionTest {
   simulation::MemoryBroker broker_;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -11,7 +11,7 @@
 
 #include "tests/unit/app/client/raw_fixture.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using std::chrono::milliseconds;
@@ -314,4 +314,4 @@ TEST_F(RawReaderTest, TheSenderTriesAgainGivesUpAtItsTimeAndCounts) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

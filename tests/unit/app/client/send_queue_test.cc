@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 QueuedRecord record(Precedence precedence, std::int64_t step, std::size_t bytes = 1000) {
@@ -134,4 +134,4 @@ TEST(SendQueue, WaitReturnsForARecordOrAWake) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

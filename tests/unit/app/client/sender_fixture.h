@@ -7,7 +7,7 @@
 #include "tests/simulation/broker.h"
 #include "tests/unit/app/client/fixture.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 inline Endpoints endpoints_of(simulation::MemoryBroker& broker) {
   Endpoints out;
@@ -43,4 +43,4 @@ class SenderTest : public ::testing::Test {
   Sender sender_{endpoints_, session_, queue_, clock_, trouble_};
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -12,7 +12,7 @@
 #include "app/client/session.h"
 #include "tests/unit/app/client/fixture.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 
 class SessionTest : public ::testing::Test {
  protected:
@@ -43,4 +43,4 @@ class SessionTest : public ::testing::Test {
   std::vector<std::unique_ptr<std::int64_t>> extents_;
 };
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -10,7 +10,7 @@
 
 #include "tests/unit/app/client/session_fixture.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using core::FrameKind;
@@ -143,4 +143,4 @@ TEST_F(SessionStatistics, LargestTensorsAreLeftOutOfDeltaAndNamed) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -10,7 +10,7 @@
 
 #include "tests/unit/app/client/session_fixture.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using core::FrameKind;
@@ -435,4 +435,4 @@ TEST_F(SessionTest, EndComesLastAndNothingAfterIt) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <map>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using ::testing::HasSubstr;
@@ -144,4 +144,4 @@ TEST(Settings, JournalWriterNamesTheProcess) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using config::Diagnostics;
@@ -146,4 +146,4 @@ TEST_F(SharedFile, WhatIsNoFileIsAnErrorAndEverythingElseADefault) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -10,7 +10,7 @@
 #include "ingest/ingest.h"
 #include "tests/simulation/broker.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 struct Written {
@@ -218,4 +218,4 @@ TEST_F(SpoolReplay, MarksFramesAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using core::Mode;
@@ -61,4 +61,4 @@ TEST(StepCounterTest, AResumedRunGoesOnWhereItWasAndNegativeCountsAreNone) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

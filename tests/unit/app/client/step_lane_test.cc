@@ -8,7 +8,7 @@
 
 #include "tests/unit/app/client/session_fixture.h"
 
-namespace tocsin::app::client {
+namespace tocsin::hook {
 namespace {
 
 using core::FrameKind;
@@ -89,4 +89,4 @@ TEST_F(SessionTest, TimesWaitForTheirStepAndNoneIsLost) {
 }
 
 }  // namespace
-}  // namespace tocsin::app::client
+}  // namespace tocsin::hook

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace tocsin::app {
+namespace tocsin::embedded {
 namespace {
 
 using testing::HasSubstr;
@@ -61,4 +61,4 @@ TEST(ChosenRules, WhatIsWrongInATextIsToldAtItsPlace) {
 }
 
 }  // namespace
-}  // namespace tocsin::app
+}  // namespace tocsin::embedded

@@ -3,15 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/system_clock.h"
+#include "core/system_clock.h"
 
-namespace tocsin::app {
+namespace tocsin::embedded {
 namespace {
 
 using namespace std::chrono_literals;
 
 const core::Clock& real_clock() {
-  static const SystemClock made;
+  static const core::SystemClock made;
   return made;
 }
 
@@ -88,4 +88,4 @@ TEST(StopChoice, BySeverityByRuleOrNobody) {
 }
 
 }  // namespace
-}  // namespace tocsin::app
+}  // namespace tocsin::embedded

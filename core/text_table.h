@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tocsin::app {
+namespace tocsin::core {
 
 using TableRow = std::vector<std::string>;
 
@@ -18,4 +18,4 @@ std::string text_table(const std::vector<TableRow>& rows);
 std::string wrapped(const std::string& lead, std::string_view text, std::size_t columns,
                     std::size_t indent);
 
-}  // namespace tocsin::app
+}  // namespace tocsin::core

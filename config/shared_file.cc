@@ -1,4 +1,4 @@
-#include "app/client/shared_file.h"
+#include "config/config.h"
 
 #include <algorithm>
 #include <cctype>
@@ -9,13 +9,9 @@
 #include <utility>
 #include <vector>
 
-namespace tocsin::app::client {
+namespace tocsin::config {
 namespace {
 
-using config::Diagnostic;
-using config::Diagnostics;
-using config::Document;
-using config::Grade;
 
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kInclude = "include";
@@ -28,7 +24,7 @@ struct Block {
   std::size_t last = 0;
 };
 
-std::vector<std::string_view> lines_of(std::string_view text) {
+std::vector<std::string_view> whole_lines(std::string_view text) {
   std::vector<std::string_view> out;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size() - 1);
@@ -78,7 +74,7 @@ class Outline {
   explicit Outline(std::string text) : text_(std::move(text)) {
     std::string_view rest = text_;
     if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
-    lines_ = lines_of(rest);
+    lines_ = whole_lines(rest);
     blocks_ = blocks_of(lines_);
   }
   Outline(const Outline&) = delete;
@@ -125,9 +121,8 @@ std::string text_of(const std::string& path) {
 /// Whose a problem is: of the program's own sections, or of others.
 class Sections {
  public:
-  Sections(std::string path, const std::function<void(config::Reader&)>& read)
-      : path_(std::move(path)) {
-    for (const config::KeyDoc& one : config::describe(read)) {
+  Sections(std::string path, const std::function<void(Reader&)>& read) : path_(std::move(path)) {
+    for (const KeyDoc& one : describe(read)) {
       std::string key = one.path.substr(0, one.path.find_first_of(".["));
       if (!is_own(key)) own_.push_back(std::move(key));
     }
@@ -188,8 +183,8 @@ void add_own(const Diagnostics& found, Sections& sections, Diagnostics& problems
 }
 
 // The file, or one that it includes, is no YAML: what is left of it when the others' sections are taken away.
-void read_what_is_left(const std::string& path, const config::Environment& environment,
-                       const std::function<void(config::Reader&)>& read, Sections& sections,
+void read_what_is_left(const std::string& path, const Environment& environment,
+                       const std::function<void(Reader&)>& read, Sections& sections,
                        const Diagnostics& whole, Diagnostics& problems) {
   const Outline& outline = sections.outline(path);
   std::vector<Block> ours;
@@ -224,8 +219,8 @@ void read_what_is_left(const std::string& path, const config::Environment& envir
 
 }  // namespace
 
-void read_own_sections(const std::string& path, const config::Environment& environment,
-                       const std::function<void(config::Reader&)>& read, Diagnostics& problems) {
+void read_own_sections(const std::string& path, const Environment& environment,
+                       const std::function<void(Reader&)>& read, Diagnostics& problems) {
   Sections sections(path, read);
   Diagnostics found;
   const auto document = Document::load(path, environment, found);
@@ -237,4 +232,4 @@ void read_own_sections(const std::string& path, const config::Environment& envir
   add_own(found, sections, problems);
 }
 
-}  // namespace tocsin::app::client
+}  // namespace tocsin::config

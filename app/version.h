@@ -1,0 +1,15 @@
+// Which version of Tocsin this is, and what compiled it.
+#pragma once
+
+#include <string>
+
+namespace tocsin::app {
+
+/// "0.2.0"; the same that `tocsin version` prints.
+std::string build_version();
+/// "tocsin 0.2.0"
+std::string version_text();
+/// "gcc 12.2.0"
+std::string build_compiler();
+
+}  // namespace tocsin::app
