@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "actions/actions.h"
-#include "app/app_config.h"
+#include "app/config/app_config.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/telemetry.h"

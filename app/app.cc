@@ -9,11 +9,11 @@
 #include <mutex>
 #include <thread>
 
-#include "app/health_watch.h"
-#include "app/metrics.h"
-#include "app/process_metrics.h"
+#include "app/health/health_watch.h"
+#include "app/process/sd_notify.h"
 #include "app/roles.h"
-#include "app/sd_notify.h"
+#include "app/serve/metrics.h"
+#include "app/serve/process_metrics.h"
 
 namespace tocsin::app {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/app_config.h"
+#include "app/config/app_config.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/result.h"

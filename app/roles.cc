@@ -8,7 +8,9 @@
 #include <thread>
 #include <utility>
 
-#include "app/command_place.h"
+#include "app/config/command_place.h"
+#include "app/config/transport_settings.h"
+#include "app/process/version.h"
 #include "app/stages/answers.h"
 #include "app/stages/collect.h"
 #include "app/stages/deliver.h"
@@ -18,8 +20,6 @@
 #include "app/stages/route.h"
 #include "app/stages/runs.h"
 #include "app/stages/stops.h"
-#include "app/transport_settings.h"
-#include "app/version.h"
 #include "core/topics.h"
 
 namespace tocsin::app {

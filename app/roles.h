@@ -8,13 +8,13 @@
 
 #include "app/action_set.h"
 #include "app/app.h"
-#include "app/app_config.h"
-#include "app/instance_slot.h"
-#include "app/leadership.h"
-#include "app/metrics.h"
-#include "app/run_board.h"
+#include "app/config/app_config.h"
+#include "app/loop/leadership.h"
+#include "app/loop/topic_loop.h"
+#include "app/process/instance_slot.h"
+#include "app/serve/metrics.h"
 #include "app/stages/evaluate.h"
-#include "app/topic_loop.h"
+#include "app/stages/run_board.h"
 
 namespace tocsin::app {
 

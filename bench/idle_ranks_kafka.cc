@@ -22,7 +22,7 @@
 #include <thread>
 #include <vector>
 
-#include "app/client/command_reader.h"
+#include "collectors/hook/commands/command_reader.h"
 #include "core/log.h"
 #include "core/telemetry.h"
 #include "ingest/ingest.h"

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "app/app.h"
-#include "app/logging.h"
+#include "app/log/logging.h"
 #include "bench/bench_report.h"
 #include "bench/cores.h"
 #include "bench/latency_floor.h"

@@ -18,7 +18,7 @@
 #include <map>
 #include <memory>
 
-#include "app/allocator.h"
+#include "app/process/allocator.h"
 #include "bench/bench_report.h"
 #include "bench/pipeline_feed.h"
 #include "core/record.h"

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "app/recordings/recording.h"
 #include "app/replay/judge.h"
-#include "app/replay/recording.h"
 #include "bench/bench_report.h"
 #include "core/log.h"
 #include "core/telemetry.h"

@@ -10,7 +10,7 @@ set(_archives_XXHASH xxhash)
 set(_archives_RE2 tocsin-re2 re2)  # its generated tables are Debian's, all else is compiled again
 set(_archives_HWY tocsin-hwy)
 set(_archives_ISAL tocsin-isal)
-set(_archives_FMT "")  # no archive either: app/engine/standalone
+set(_archives_FMT "")  # no archive either: rules/embedded/standalone
 
 # The rooms' archives and the third parties that a target links, each once.
 function(_tocsin_closure target rooms_of archives_of)
@@ -62,12 +62,12 @@ function(tocsin_self_contained target file script)
   add_custom_target(${target}_standalone DEPENDS ${output})
 endfunction()
 
-add_library(tocsin_standalone OBJECT EXCLUDE_FROM_ALL app/client/standalone/glibc_floor.cc app/client/standalone/no_kerberos.cc
-  app/engine/standalone/fmt_here.cc)
+add_library(tocsin_standalone OBJECT EXCLUDE_FROM_ALL collectors/hook/standalone/glibc_floor.cc collectors/hook/standalone/no_kerberos.cc
+  rules/embedded/standalone/fmt_here.cc)
 target_link_libraries(tocsin_standalone PRIVATE tocsin_flags)
 target_compile_options(tocsin_standalone PRIVATE -ffunction-sections)
-tocsin_self_contained(tocsin_client_shared libtocsin_client.so.0 ${PROJECT_SOURCE_DIR}/app/client/tocsin_client.map)
-tocsin_self_contained(tocsin_engine_shared libtocsin_engine.so.0 ${PROJECT_SOURCE_DIR}/app/engine/tocsin_engine.map)
+tocsin_self_contained(tocsin_client_shared libtocsin_client.so.0 ${PROJECT_SOURCE_DIR}/collectors/hook/tocsin_client.map)
+tocsin_self_contained(tocsin_engine_shared libtocsin_engine.so.0 ${PROJECT_SOURCE_DIR}/rules/embedded/tocsin_engine.map)
 
 # ---- an installation: `make install`, and the packages of `make deb`, one per component
 
@@ -95,7 +95,7 @@ install(TARGETS tocsin_engine_shared LIBRARY DESTINATION lib COMPONENT hook NAME
 install(TARGETS tocsin_engine_shared LIBRARY DESTINATION lib COMPONENT hook NAMELINK_SKIP)
 install(DIRECTORY python/tocsin DESTINATION lib/python3/dist-packages COMPONENT hook
   FILES_MATCHING PATTERN "*.py" PATTERN py.typed PATTERN __pycache__ EXCLUDE)
-install(FILES app/client/tocsin_client.h rules/native/tocsin_rule.h DESTINATION include COMPONENT dev)
+install(FILES collectors/hook/tocsin_client.h rules/native/tocsin_rule.h DESTINATION include COMPONENT dev)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_COMPONENTS_ALL server hook dev)

@@ -1,4 +1,4 @@
-// Door of collectors: statistics of tensors (collectors/reduce.h) and the system collectors of a
+// Door of collectors: statistics of tensors (collectors/tensors/reduce.h) and the system collectors of a
 // node, on a schedule that the caller's clock drives.
 #pragma once
 
@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "collectors/collector.h"
-#include "collectors/presence.h"
-#include "collectors/process_watch.h"
-#include "collectors/reduce.h"
-#include "collectors/statistics/statistic.h"
+#include "collectors/node/collector.h"
+#include "collectors/node/presence.h"
+#include "collectors/node/process_watch.h"
+#include "collectors/tensors/reduce.h"
+#include "collectors/tensors/statistics/statistic.h"
 #include "config/config.h"
 #include "core/clock.h"
 #include "core/function_ref.h"

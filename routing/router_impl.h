@@ -11,21 +11,21 @@
 #include <utility>
 #include <vector>
 
-#include "routing/agenda.h"
-#include "routing/capacity.h"
-#include "routing/catchup.h"
-#include "routing/dedup.h"
-#include "routing/groups.h"
-#include "routing/intake.h"
-#include "routing/issues.h"
-#include "routing/notification_log.h"
-#include "routing/old_members.h"
-#include "routing/route_tree.h"
+#include "routing/flush/teller.h"
 #include "routing/routing.h"
-#include "routing/runs.h"
 #include "routing/suppress/silences.h"
-#include "routing/teller.h"
-#include "routing/turns.h"
+#include "routing/tables/agenda.h"
+#include "routing/tables/capacity.h"
+#include "routing/tables/catchup.h"
+#include "routing/tables/dedup.h"
+#include "routing/tables/groups.h"
+#include "routing/tables/intake.h"
+#include "routing/tables/issues.h"
+#include "routing/tables/notification_log.h"
+#include "routing/tables/old_members.h"
+#include "routing/tables/runs.h"
+#include "routing/tables/turns.h"
+#include "routing/tree/route_tree.h"
 
 namespace tocsin::routing {
 

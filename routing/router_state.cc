@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "routing/router_impl.h"
-#include "routing/size.h"
+#include "routing/tables/size.h"
 
 namespace tocsin::routing {
 

@@ -25,8 +25,8 @@
 #include "core/record.h"
 #include "core/result.h"
 #include "core/time.h"
-#include "rules/stats.h"
-#include "rules/step_host.h"
+#include "rules/contract/stats.h"
+#include "rules/contract/step_host.h"
 
 namespace tocsin::rules {
 
@@ -71,7 +71,7 @@ std::span<const RuleDescriptor> builtin_rules();
 /// By name, original name or alias; letter case and underscores do not matter. nullptr = unknown.
 const RuleDescriptor* find_rule(std::string_view name);
 
-/// What the engine tells of without a rule of the user's (rules/run/operational.cc).
+/// What the engine tells of without a rule of the user's (rules/engine/partition/operational.cc).
 std::span<const core::OwnIssue> own_issues() noexcept;
 /// Every label that an issue of the engine may have, beside those of jobs and of the configuration.
 std::span<const std::string_view> issue_labels() noexcept;

@@ -5,11 +5,11 @@
 
 #include "core/identity.h"
 #include "core/text.h"
+#include "rules/contract/rule.h"
 #include "rules/declared/read.h"
 #include "rules/groups.h"
 #include "rules/hosted/read.h"
 #include "rules/native/read.h"
-#include "rules/rule.h"
 
 namespace tocsin::rules {
 namespace {

@@ -11,9 +11,9 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
-#include "actions/episode_words.h"
-#include "actions/http_action.h"
-#include "actions/prometheus_label.h"
+#include "actions/integration/http_action.h"
+#include "actions/message/episode_words.h"
+#include "actions/message/prometheus_label.h"
 #include "core/text.h"
 
 namespace tocsin::actions {

@@ -8,15 +8,15 @@
 // Needs       an SMTP server; AUTH only over TLS.
 // Source      RFC 5321, 5322, 2045, 2047, 3834 (Auto-Submitted).
 
-#include "actions/descriptor.h"
-#include "actions/headline.h"
-#include "actions/mail_round.h"
-#include "actions/mailer.h"
-#include "actions/message.h"
-#include "actions/mime.h"
-#include "actions/redact.h"
-#include "actions/rendered.h"
-#include "actions/smtp_login.h"
+#include "actions/contract/descriptor.h"
+#include "actions/message/headline.h"
+#include "actions/message/message.h"
+#include "actions/message/rendered.h"
+#include "actions/transport/mail_round.h"
+#include "actions/transport/mailer.h"
+#include "actions/transport/mime.h"
+#include "actions/transport/redact.h"
+#include "actions/transport/smtp_login.h"
 
 namespace tocsin::actions {
 namespace {

@@ -12,14 +12,14 @@
 #include <map>
 #include <set>
 
-#include "actions/descriptor.h"
-#include "actions/episode_words.h"
-#include "actions/event_json.h"
-#include "actions/mqtt_client.h"
-#include "actions/redact.h"
-#include "actions/rendered.h"
-#include "actions/run_words.h"
-#include "actions/topic_states.h"
+#include "actions/contract/descriptor.h"
+#include "actions/message/episode_words.h"
+#include "actions/message/event_json.h"
+#include "actions/message/rendered.h"
+#include "actions/message/run_words.h"
+#include "actions/message/topic_states.h"
+#include "actions/transport/mqtt_client.h"
+#include "actions/transport/redact.h"
 #include "core/identity.h"
 #include "core/json.h"
 

@@ -12,10 +12,10 @@
 #include <optional>
 #include <utility>
 
-#include "actions/descriptor.h"
-#include "actions/issue_by_issue.h"
-#include "actions/profile_ledger.h"
-#include "actions/trace_start.h"
+#include "actions/contract/descriptor.h"
+#include "actions/integration/issue_by_issue.h"
+#include "actions/profile/profile_ledger.h"
+#include "actions/profile/trace_start.h"
 
 namespace tocsin::actions {
 namespace {

@@ -7,9 +7,9 @@
 // Needs       scrape: nothing. kafka: the transport of the configuration.
 // Source      Prometheus text exposition 0.0.4; docs/wire.md for the records.
 
-#include "actions/descriptor.h"
-#include "actions/event_json.h"
-#include "actions/issue_metrics.h"
+#include "actions/contract/descriptor.h"
+#include "actions/message/event_json.h"
+#include "actions/message/issue_metrics.h"
 #include "core/topics.h"
 
 namespace tocsin::actions {

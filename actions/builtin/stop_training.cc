@@ -12,17 +12,17 @@
 #include <algorithm>
 #include <optional>
 
-#include "actions/descriptor.h"
-#include "actions/issue_by_issue.h"
-#include "actions/label_is.h"
-#include "actions/local_process.h"
-#include "actions/message.h"
-#include "actions/own_issues.h"
-#include "actions/stop_command.h"
-#include "actions/stop_failed.h"
-#include "actions/stop_guard.h"
-#include "actions/stop_ledger.h"
-#include "actions/stop_step.h"
+#include "actions/contract/descriptor.h"
+#include "actions/contract/label_is.h"
+#include "actions/contract/own_issues.h"
+#include "actions/integration/issue_by_issue.h"
+#include "actions/message/message.h"
+#include "actions/stop/local_process.h"
+#include "actions/stop/stop_command.h"
+#include "actions/stop/stop_failed.h"
+#include "actions/stop/stop_guard.h"
+#include "actions/stop/stop_ledger.h"
+#include "actions/stop/stop_step.h"
 
 namespace tocsin::actions {
 namespace {

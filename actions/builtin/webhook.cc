@@ -10,10 +10,10 @@
 
 #include <optional>
 
-#include "actions/http_action.h"
-#include "actions/json_body.h"
-#include "actions/redact.h"
-#include "actions/signature.h"
+#include "actions/integration/http_action.h"
+#include "actions/message/json_body.h"
+#include "actions/transport/redact.h"
+#include "actions/transport/signature.h"
 
 namespace tocsin::actions {
 namespace {

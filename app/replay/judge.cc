@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <exception>
 
-#include "app/rule_processes.h"
+#include "app/process/rule_processes.h"
 #include "core/topics.h"
 
 namespace tocsin::app {

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "app/engine/chosen_rules.h"
 #include "core/issue.h"
 #include "core/log.h"
 #include "core/record.h"
 #include "core/result.h"
 #include "core/system_clock.h"
 #include "ingest/ingest.h"
+#include "rules/embedded/embedded.h"
 #include "rules/rules.h"
 
 namespace tocsin::app {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "app/summary_text.h"
+#include "app/view/summary_text.h"
 #include "core/episode.h"
 #include "core/json.h"
 #include "core/labels.h"

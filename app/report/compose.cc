@@ -2,7 +2,7 @@
 
 #include "app/report/run_report.h"
 #include "app/report/sections.h"
-#include "app/run_card.h"
+#include "app/view/run_card.h"
 #include "core/json.h"
 #include "core/labels.h"
 #include "ingest/ingest.h"

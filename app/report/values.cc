@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "app/report/sections.h"
-#include "app/summary_text.h"
+#include "app/view/summary_text.h"
 
 namespace tocsin::app::report {
 namespace {

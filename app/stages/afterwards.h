@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "app/stage.h"
+#include "app/loop/stage.h"
 #include "app/stages/input_positions.h"
 #include "core/issue.h"
 #include "core/topics.h"

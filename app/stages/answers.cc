@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "app/events_log.h"
+#include "app/view/events_log.h"
 #include "core/topics.h"
 #include "ingest/ingest.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "app/stage.h"
+#include "app/loop/stage.h"
 #include "core/log.h"
 #include "core/telemetry.h"
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "app/node_target.h"
-#include "app/stage.h"
-#include "app/stops_here.h"
+#include "app/loop/stage.h"
+#include "app/stages/node_target.h"
+#include "app/stages/stops_here.h"
 #include "collectors/collectors.h"
 #include "core/clock.h"
 #include "core/log.h"

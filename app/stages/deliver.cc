@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/events_log.h"
+#include "app/view/events_log.h"
 #include "core/topics.h"
 #include "ingest/ingest.h"
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "actions/actions.h"
-#include "app/stage.h"
-#include "app/unreported.h"
+#include "app/loop/stage.h"
+#include "app/loop/unreported.h"
 #include "core/log.h"
 #include "core/telemetry.h"
 

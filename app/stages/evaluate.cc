@@ -4,7 +4,7 @@
 #include <exception>
 #include <utility>
 
-#include "app/events_log.h"
+#include "app/view/events_log.h"
 #include "core/topics.h"
 
 namespace tocsin::app {

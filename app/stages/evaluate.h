@@ -9,11 +9,11 @@
 #include <optional>
 #include <string>
 
-#include "app/comparison_reader.h"
-#include "app/counter_table.h"
-#include "app/registry_reader.h"
-#include "app/stage.h"
-#include "app/unreported.h"
+#include "app/loop/stage.h"
+#include "app/loop/unreported.h"
+#include "app/serve/counter_table.h"
+#include "app/stages/comparison_reader.h"
+#include "app/stages/registry_reader.h"
 #include "core/log.h"
 #include "core/telemetry.h"
 #include "ingest/ingest.h"

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "app/evidence_copy.h"
+#include "app/recordings/evidence_copy.h"
 #include "app/stages/afterwards.h"
 #include "core/log.h"
 #include "core/telemetry.h"

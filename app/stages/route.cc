@@ -4,8 +4,8 @@
 #include <chrono>
 #include <utility>
 
-#include "app/events_log.h"
 #include "app/report/gather.h"
+#include "app/view/events_log.h"
 #include "core/topics.h"
 #include "ingest/ingest.h"
 

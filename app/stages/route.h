@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "actions/actions.h"
-#include "app/counter_table.h"
-#include "app/run_board.h"
-#include "app/stage.h"
-#include "app/unreported.h"
+#include "app/loop/stage.h"
+#include "app/loop/unreported.h"
+#include "app/serve/counter_table.h"
+#include "app/stages/run_board.h"
 #include "core/log.h"
 #include "core/telemetry.h"
 #include "routing/routing.h"

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "actions/actions.h"
-#include "app/run_board.h"
-#include "app/stage.h"
+#include "app/loop/stage.h"
+#include "app/stages/run_board.h"
 
 namespace tocsin::app {
 

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "app/events_log.h"
+#include "app/view/events_log.h"
 #include "core/topics.h"
 #include "ingest/ingest.h"
 

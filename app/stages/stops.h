@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "actions/actions.h"
-#include "app/stage.h"
-#include "app/stops_here.h"
+#include "app/loop/stage.h"
+#include "app/stages/stops_here.h"
 #include "core/log.h"
 #include "core/telemetry.h"
 

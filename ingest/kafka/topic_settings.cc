@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "ingest/kafka/deadline.h"
-#include "ingest/topic_differences.h"
+#include "ingest/kafka/topic_differences.h"
 
 namespace tocsin::ingest {
 namespace {

@@ -11,7 +11,7 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "routing/routing.h"
-#include "routing/store.h"
+#include "routing/tables/store.h"
 
 namespace tocsin::routing {
 

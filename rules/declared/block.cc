@@ -7,8 +7,8 @@
 #include <functional>
 #include <limits>
 
-#include "rules/exact_double.h"
-#include "rules/together.h"
+#include "rules/contract/exact_double.h"
+#include "rules/contract/together.h"
 
 namespace tocsin::rules::declared {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "rules/contract/selection.h"
 #include "rules/declared/step_axis.h"
-#include "rules/selection.h"
 
 namespace tocsin::rules::declared {
 

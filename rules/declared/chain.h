@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "rules/archive.h"
+#include "rules/contract/archive.h"
 #include "rules/declared/syntax.h"
 
 namespace tocsin::rules::declared {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "rules/contract/rule.h"
 #include "rules/declared/syntax.h"
-#include "rules/rule.h"
 
 namespace tocsin::rules::declared {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "rules/contract/row.h"
 #include "rules/evaluate/step_set.h"
-#include "rules/row.h"
 
 namespace tocsin::rules::declared {
 

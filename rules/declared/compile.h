@@ -8,9 +8,9 @@
 
 #include "core/identity.h"
 #include "core/statistics.h"
+#include "rules/contract/rule.h"
 #include "rules/declared/memory.h"
 #include "rules/declared/syntax.h"
-#include "rules/rule.h"
 
 namespace tocsin::rules::declared {
 

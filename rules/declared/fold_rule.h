@@ -4,9 +4,9 @@
 
 #include <memory>
 
+#include "rules/contract/rule.h"
 #include "rules/declared/choice.h"
 #include "rules/declared/compile.h"
-#include "rules/rule.h"
 
 namespace tocsin::rules::declared {
 

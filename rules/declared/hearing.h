@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "rules/archive.h"
+#include "rules/contract/archive.h"
 #include "rules/declared/memory.h"
 #include "rules/declared/step_axis.h"
 

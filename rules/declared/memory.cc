@@ -6,11 +6,11 @@
 #include <cmath>
 #include <cstring>
 
+#include "rules/contract/selection.h"
 #include "rules/declared/head.h"
 #include "rules/declared/histogram.h"
 #include "rules/declared/marks.h"
 #include "rules/declared/running.h"
-#include "rules/selection.h"
 
 namespace tocsin::rules::declared {
 namespace {

@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
+#include "rules/contract/rule.h"
 #include "rules/declared/choice.h"
 #include "rules/declared/compile.h"
-#include "rules/rule.h"
 
 namespace tocsin::rules::declared {
 

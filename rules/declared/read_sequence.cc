@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/text.h"
-#include "rules/clock_rule.h"
+#include "rules/contract/clock_rule.h"
 #include "rules/declared/read.h"
 #include "rules/declared/sequence_rule.h"
 #include "rules/declared/words.h"

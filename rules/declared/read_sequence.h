@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "rules/rule.h"
+#include "rules/contract/rule.h"
 
 namespace tocsin::rules::declared {
 

@@ -5,8 +5,8 @@
 #include <bit>
 #include <cmath>
 
-#include "rules/no_number.h"
-#include "rules/selection.h"
+#include "rules/contract/no_number.h"
+#include "rules/contract/selection.h"
 
 namespace tocsin::rules::declared {
 

@@ -5,10 +5,10 @@
 #include <optional>
 #include <utility>
 
+#include "rules/contract/sentence.h"
 #include "rules/declared/step_axis.h"
 #include "rules/evaluate/evaluator.h"
 #include "rules/evaluate/spare_nodes.h"
-#include "rules/sentence.h"
 
 namespace tocsin::rules::declared {
 namespace {

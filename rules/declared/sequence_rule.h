@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "rules/contract/rule.h"
 #include "rules/declared/chain.h"
-#include "rules/rule.h"
 
 namespace tocsin::rules::declared {
 

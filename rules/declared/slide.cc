@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rules/contract/selection.h"
 #include "rules/declared/block.h"
 #include "rules/declared/head.h"
 #include "rules/declared/marks.h"
 #include "rules/declared/running.h"
-#include "rules/selection.h"
 
 namespace tocsin::rules::declared {
 namespace {

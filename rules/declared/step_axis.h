@@ -10,10 +10,10 @@
 #include <optional>
 #include <utility>
 
-#include "rules/archive.h"
+#include "rules/contract/archive.h"
+#include "rules/contract/selection.h"
 #include "rules/evaluate/evaluator.h"
 #include "rules/evaluate/spare_nodes.h"
-#include "rules/selection.h"
 
 namespace tocsin::rules::declared {
 

@@ -2,8 +2,8 @@
 #include <cctype>
 #include <cmath>
 
+#include "rules/contract/sentence.h"
 #include "rules/declared/row_rule.h"
-#include "rules/sentence.h"
 
 namespace tocsin::rules::declared {
 namespace {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "rules/archive.h"
+#include "rules/contract/archive.h"
 #include "rules/evaluate/evaluator.h"
 #include "rules/evaluate/phase.h"
 

@@ -1,4 +1,4 @@
-// What a question of the task came to so far, by subject: the lines of the run card (app/run_card.h).
+// What a question of the task came to so far, by subject: the lines of the run card (app/view/run_card.h).
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "core/value.h"
+#include "rules/contract/outcome.h"
 #include "rules/evaluate/evaluator.h"
-#include "rules/outcome.h"
 
 namespace tocsin::rules {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "rules/finding.h"
+#include "rules/contract/finding.h"
 
 namespace tocsin::rules {
 

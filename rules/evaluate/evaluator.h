@@ -1,6 +1,6 @@
 // One rule judging one run: its own state, saved and loaded alone. A shape of rules is a class of
 // evaluators; a rule of the shape is a program that makes one. Rows are the exception: they are so
-// many that the engine keeps their states side by side (rules/run/rosters.h).
+// many that the engine keeps their states side by side (rules/engine/memory/rosters.h).
 //
 // An evaluator takes what it has asked for, in the order of the log, and says what it finds to its
 // Scope. It holds no clock, reads no configuration but its program's, and its verdicts follow from
@@ -19,11 +19,11 @@
 
 #include "core/frame.h"
 #include "core/function_ref.h"
-#include "rules/archive.h"
+#include "rules/contract/archive.h"
+#include "rules/contract/layout.h"
+#include "rules/contract/rule.h"
 #include "rules/evaluate/place.h"
 #include "rules/evaluate/snapshot.h"
-#include "rules/layout.h"
-#include "rules/rule.h"
 
 namespace tocsin::rules {
 

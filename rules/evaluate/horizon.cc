@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rules/selection.h"
+#include "rules/contract/selection.h"
 
 namespace tocsin::rules {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "config/config.h"
-#include "rules/archive.h"
+#include "rules/contract/archive.h"
 
 namespace tocsin::rules {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "rules/selection.h"
+#include "rules/contract/selection.h"
 
 namespace tocsin::rules {
 namespace {

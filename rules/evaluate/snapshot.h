@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rules/archive.h"
+#include "rules/contract/archive.h"
 
 namespace tocsin::rules {
 

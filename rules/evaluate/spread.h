@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "rules/archive.h"
+#include "rules/contract/archive.h"
 
 namespace tocsin::rules {
 

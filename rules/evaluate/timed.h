@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "rules/contract/selection.h"
 #include "rules/evaluate/evaluator.h"
-#include "rules/selection.h"
 
 namespace tocsin::rules {
 

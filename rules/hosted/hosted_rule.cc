@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/statistics.h"
+#include "rules/contract/sentence.h"
 #include "rules/evaluate/step_set.h"
 #include "rules/hosted/step_text.h"
-#include "rules/sentence.h"
 
 namespace tocsin::rules::hosted {
 namespace {

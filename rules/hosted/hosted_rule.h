@@ -3,8 +3,8 @@
 
 #include <memory>
 
-#include "rules/rule.h"
-#include "rules/step_host.h"
+#include "rules/contract/rule.h"
+#include "rules/contract/step_host.h"
 
 namespace tocsin::rules::hosted {
 

@@ -10,8 +10,8 @@
 #include "core/issue.h"
 #include "core/result.h"
 #include "core/value.h"
+#include "rules/contract/step_host.h"
 #include "rules/evaluate/step_set.h"
-#include "rules/step_host.h"
 
 namespace tocsin::rules::hosted {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
+#include "rules/contract/rule.h"
 #include "rules/native/library.h"
-#include "rules/rule.h"
 
 namespace tocsin::rules::native {
 

@@ -8,8 +8,8 @@ import pytest
 from tests.support.hook_support import Telemetry, acks, wire
 from tests.support.program import BUILD, ROOT
 
-LIBRARIES = BUILD.resolve() / "app/client"
-SOURCE = ROOT / "app/client/example/trainer.c"
+LIBRARIES = BUILD.resolve() / "collectors/hook"
+SOURCE = ROOT / "collectors/hook/example/trainer.c"
 COMPILERS = {"c": ["cc", "-std=c99"], "c++": ["c++", "-std=c++11", "-x", "c++"]}
 STOPS = """
 transport: {{journal: {journal}}}
@@ -22,7 +22,7 @@ http: {{listen: '127.0.0.1:0'}}
 @pytest.fixture(scope="module", params=list(COMPILERS))
 def trainer(request, tmp_path_factory):
     program = tmp_path_factory.mktemp("trainer") / "trainer"
-    built = subprocess.run([*COMPILERS[request.param], "-O2", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "app/client", SOURCE, "-x", "none",
+    built = subprocess.run([*COMPILERS[request.param], "-O2", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "collectors/hook", SOURCE, "-x", "none",
                             "-L", LIBRARIES, "-ltocsin_client", "-lm", "-o", program], text=True, capture_output=True, check=False)
     assert built.returncode == 0, built.stderr
     return program

@@ -54,7 +54,7 @@ def live(server, tmp_path):
         script = tmp_path / "train.py"
         script.write_text(textwrap.dedent(SCRIPT))
         environment = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
-        environment.setdefault("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))
+        environment.setdefault("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))
         environment.update(TOCSIN_CONFIG=str(config), PYTHONPATH=str(ROOT / "python"), TOCSIN_QUIET="1")
         jobs.append(subprocess.Popen([sys.executable, script, go], env=environment, stdout=subprocess.PIPE, text=True))
         uid = jobs[0].stdout.readline().split()[1]
@@ -122,7 +122,7 @@ def test_a_rank_that_opens_after_it_was_asked_is_asked_again(server, tmp_path):
     script = tmp_path / "train.py"
     script.write_text(textwrap.dedent(SCRIPT))
     base = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
-    base.setdefault("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))
+    base.setdefault("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))
     base.update(TOCSIN_CONFIG=str(config), PYTHONPATH=str(ROOT / "python"), TOCSIN_QUIET="1", TOCSIN_LAUNCH="both", WORLD_SIZE="2")
     jobs = []
 

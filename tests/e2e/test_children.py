@@ -109,7 +109,7 @@ child.join()
 def environment(journal, **more):
     return {**{key: value for key, value in os.environ.items() if not key.startswith(("TOCSIN_", "RANK", "WORLD"))},
             "TOCSIN_OUT": str(journal), "PYTHONPATH": str(ROOT / "python"), "TOCSIN_QUIET": "1",
-            "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0")), **more}
+            "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0")), **more}
 
 
 def run(tmp_path, parent, way="ends", method="fork", **more):

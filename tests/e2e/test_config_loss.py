@@ -52,7 +52,7 @@ class Running:
         script = folder / "train.py"
         script.write_text(textwrap.dedent(SCRIPT))
         environment = {**os.environ, "TOCSIN_OUT": str(self.journal), "PYTHONPATH": str(ROOT / "python"),
-                       "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))}
+                       "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))}
         self.job = subprocess.Popen([sys.executable, script], env=environment, stderr=subprocess.DEVNULL)
         wait_until(lambda: self.alerts("exploding_tensor"), 30, "people hear of the loss")
 

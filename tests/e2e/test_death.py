@@ -46,7 +46,7 @@ def start(tmp_path, journal, script=SCRIPT):
     path = tmp_path / "train.py"
     path.write_text(textwrap.dedent(script))
     environment = {**os.environ, "TOCSIN_OUT": str(journal), "PYTHONPATH": str(ROOT / "python"),
-                   "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))}
+                   "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))}
     trainer = subprocess.Popen([sys.executable, str(path)], env=environment, stdout=subprocess.PIPE, text=True)
     return trainer
 

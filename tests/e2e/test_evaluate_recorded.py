@@ -44,7 +44,7 @@ def train(folder, kind):
     path = folder.parent / "train.py"
     path.write_text(textwrap.dedent(TRAIN))
     environment = {**os.environ, "TOCSIN_OUT": str(folder), "PYTHONPATH": str(ROOT / "python"), "TOCSIN_QUIET": "1",
-                   "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))}
+                   "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))}
     subprocess.run([sys.executable, path, kind], env=environment, cwd=folder.parent, check=True, timeout=60)
 
 

@@ -119,7 +119,7 @@ def train(tmp_path, journal):
     script = tmp_path / "train.py"
     script.write_text(textwrap.dedent(SCRIPT))
     environment = {**os.environ, "TOCSIN_OUT": str(journal), "PYTHONPATH": str(ROOT / "python"), "TOCSIN_QUIET": "1"}
-    environment.setdefault("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))
+    environment.setdefault("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))
     return subprocess.Popen([sys.executable, script], env=environment)
 
 

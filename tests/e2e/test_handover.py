@@ -39,7 +39,7 @@ def story(tmp_path_factory):
             server.wait_for("ready")
             environment = {**os.environ, "TOCSIN_OUT": str(journal), "PYTHONPATH": str(ROOT / "python"),
                            "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1",
-                           "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))}
+                           "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))}
             command = [PYTHON, ROOT / "deploy" / "demo" / "train_digits.py", "--scenario", "exploding", "--run", "handover",
                        "--checkpoint", checkpoint, "--progress", "json"]
             code = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, timeout=120, check=False).returncode

@@ -22,7 +22,7 @@ RULES = [{"use": name, "with": PARAMETERS.get(name, {})} for name in [*CASES, "r
 def train(case, state, uid, *arguments, **environment):
     """A process of one rank."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
-    env.setdefault("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))
+    env.setdefault("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))
     env.update(TOCSIN_RUN=uid, PYTHONPATH=str(ROOT / "python"), **environment)
     return subprocess.Popen([sys.executable, str(ROOT / "tests" / "support" / "fed_rules_job.py"), case, state, *arguments], env=env,
                             stderr=subprocess.PIPE, text=True)

@@ -27,7 +27,7 @@ def told(server, tmp_path):
     def run(*ranks):
         uid = str(uuid.uuid4())
         base = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
-        base.setdefault("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))
+        base.setdefault("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))
         base.update(TOCSIN_OUT=str(journal), TOCSIN_RUN=uid, PYTHONPATH=str(ROOT / "python"), WORLD_SIZE=str(len(ranks)))
         jobs = [subprocess.Popen([sys.executable, str(ROOT / "tests" / "support" / "timed_job.py")],
                                  env={**base, "RANK": str(rank), **{key: str(value) for key, value in one.items()}})

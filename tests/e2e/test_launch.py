@@ -39,7 +39,7 @@ hook.close()
 def environment(journal, bad, steps=40):
     out = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
     out.update(TOCSIN_OUT=str(journal), PYTHONPATH=str(ROOT / "python"), BAD_STEP=str(bad), STEPS=str(steps))
-    out.setdefault("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))
+    out.setdefault("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))
     return out
 
 

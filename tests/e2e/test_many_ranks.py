@@ -27,7 +27,7 @@ def start(server, tmp_path):
 
     def begin(ranks, *before, bad=150, script="many_ranks.py", **trouble):
         environment = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
-        environment.setdefault("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))
+        environment.setdefault("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))
         environment.update(TOCSIN_OUT=str(tmp_path / "journal"), PYTHONPATH=str(ROOT / "python"), BAD_STEP=str(bad),
                            LEAVES=str(tmp_path / "leaves"), OMP_NUM_THREADS="1", **{key: str(value) for key, value in trouble.items()})
         # Why stdout is redirected: see test_launch.py.

@@ -64,7 +64,7 @@ def test_resume_on_another_node(server, tmp_path, kafka):
 
     def train(node, bad, steps):
         environment = {**os.environ, "TOCSIN_CONFIG": str(config), "PYTHONPATH": str(ROOT / "python"),
-                       "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))}
+                       "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))}
         return subprocess.Popen([sys.executable, str(script), str(bad), str(steps)], env=environment, preexec_fn=on_node(node))
 
     assert train("node-a", 5, 1500).wait(60) == -15

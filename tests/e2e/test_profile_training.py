@@ -70,7 +70,7 @@ def test_a_rank_that_is_slow_says_where_and_both_trace(server, tmp_path, over, r
     script, go = tmp_path / "train.py", tmp_path / "enough"
     script.write_text(textwrap.dedent(SCRIPT))
     base = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
-    base.setdefault("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))
+    base.setdefault("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))
     base.update(TOCSIN_CONFIG=str(config), PYTHONPATH=str(ROOT / "python"), TOCSIN_QUIET="1", TOCSIN_LAUNCH="both", WORLD_SIZE="2")
     jobs = [subprocess.Popen([sys.executable, script, go], env={**base, "RANK": str(rank)}) for rank in range(2)]
     try:
@@ -135,7 +135,7 @@ def test_the_configuration_that_init_writes_shows_where_a_run_hangs(server, tmp_
     script, go = tmp_path / "train.py", tmp_path / "enough"
     script.write_text(textwrap.dedent(HANGS))
     environment = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
-    environment.setdefault("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))
+    environment.setdefault("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))
     job = subprocess.Popen([sys.executable, script, go], env={**environment, "TOCSIN_CONFIG": str(config), "PYTHONPATH": str(ROOT / "python")})
     try:
         def places():

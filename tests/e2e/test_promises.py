@@ -21,7 +21,7 @@ def test_a_promise_that_is_not_kept_is_told_and_ends_when_the_loop_goes_on(serve
     journal, go, uid = tmp_path / "journal", tmp_path / "go", str(uuid.uuid4())
     server(CONFIG.format(journal=journal), role="evaluate").wait_for("ready")
     env = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
-    env.setdefault("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))
+    env.setdefault("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))
     env.update(TOCSIN_OUT=str(journal), TOCSIN_RUN=uid, PYTHONPATH=str(ROOT / "python"), WITHIN="1", GO=str(go))
     job = subprocess.Popen([sys.executable, str(ROOT / "tests" / "support" / "promising_job.py")], env=env)
 

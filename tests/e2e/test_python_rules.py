@@ -338,7 +338,7 @@ def test_the_worker_alone_asks_the_hook_for_what_its_rules_need(kafka, worker, t
     asker = worker(file, tmp_path / "sees.py")
     asker.wait_for("ready", timeout=60)
     env = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
-    env.setdefault("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))
+    env.setdefault("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))
     env.update(TOCSIN_RUN=uid, TOCSIN_CONFIG=str(file), PYTHONPATH=str(ROOT / "python"))
     job = subprocess.run([sys.executable, ROOT / "tests" / "support" / "fed_rules_job.py", "unchanged_tensor", "healthy"], env=env,
                          capture_output=True, text=True, timeout=120)

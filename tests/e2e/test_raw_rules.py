@@ -54,7 +54,7 @@ hook.close()
 def package(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"))
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    monkeypatch.setenv("TOCSIN_LIBRARY", os.environ.get("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0")))
+    monkeypatch.setenv("TOCSIN_LIBRARY", os.environ.get("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0")))
 
 
 def job(tmp_path, out, *arguments):

@@ -98,7 +98,7 @@ def evil(tmp_path_factory):
     script = folder / "train.py"
     script.write_text(textwrap.dedent(TRAIN))
     environment = {**os.environ, "TOCSIN_OUT": str(folder / "run1"), "PYTHONPATH": str(ROOT / "python"), "TOCSIN_QUIET": "1",
-                   "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))}
+                   "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))}
     subprocess.run([sys.executable, script, EVIL_JOB, EVIL_RUN, EVIL_TENSOR], env=environment, cwd=folder, check=True, timeout=60)
     return folder / "run1"
 

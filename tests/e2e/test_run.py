@@ -23,7 +23,7 @@ def start(tmp_path, body, *before, **options):
     path = tmp_path / "train.py"
     path.write_text(OPEN + textwrap.dedent(body))
     environment = {**os.environ, "TOCSIN_OUT": str(tmp_path / "data"), "PYTHONPATH": str(ROOT / "python"),
-                   "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))}
+                   "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))}
     environment.pop("TOCSIN_LAUNCH", None)
     return subprocess.Popen([str(BINARY), "run", "--", *(before or (sys.executable,)), str(path)], env=environment, cwd=tmp_path,
                             stderr=subprocess.PIPE, text=True, **options)

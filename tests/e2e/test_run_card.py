@@ -47,7 +47,7 @@ def judged(tmp_path_factory):
     config.write_text(json.dumps({"transport": {"journal": str(journal)}, "rule_groups": ["default"], "http": {"listen": "127.0.0.1:0"}}))
     (folder / "job.py").write_text(JOB)
     env = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
-    env.setdefault("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))
+    env.setdefault("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))
     server = Server(config, role="evaluate")
     try:
         server.wait_for("ready", timeout=60)

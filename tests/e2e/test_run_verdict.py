@@ -22,7 +22,7 @@ def run(tmp_path, body, *options, **environment):
     path = tmp_path / "train.py"
     path.write_text(OPEN + textwrap.dedent(body))
     env = {**os.environ, "TOCSIN_OUT": str(tmp_path / "data"), "PYTHONPATH": str(ROOT / "python"),
-           "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0")), **environment}
+           "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0")), **environment}
     for name in ("TOCSIN_LAUNCH", "TOCSIN_CONFIG", "TOCSIN_BROKERS"):
         if name not in environment:
             env.pop(name, None)
@@ -96,7 +96,7 @@ def test_status_shows_what_nobody_judges(tmp_path):
     path = tmp_path / "train.py"
     path.write_text(OPEN + "hook.log(loss=1.0); hook.step(); hook.flush(); print(flush=True); sys.stdin.read()")
     env = {**os.environ, "TOCSIN_OUT": str(tmp_path / "data"), "PYTHONPATH": str(ROOT / "python"), "TOCSIN_QUIET": "1",
-           "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))}
+           "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))}
     training = subprocess.Popen([sys.executable, str(path)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         training.stdout.readline()

@@ -32,7 +32,7 @@ def train(tmp_path, journal, asks, under=()):
     path = tmp_path / "train.py"
     path.write_text(textwrap.dedent(SCRIPT.format(asks=asks)))
     environment = {**os.environ, "TOCSIN_OUT": str(journal), "PYTHONPATH": str(ROOT / "python"),
-                   "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))}
+                   "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))}
     return subprocess.Popen([*under, sys.executable, path], env=environment)
 
 

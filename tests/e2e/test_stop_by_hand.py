@@ -55,7 +55,7 @@ def place(server, tmp_path):
             script = tmp_path / "train.py"
             script.write_text(textwrap.dedent(SCRIPT.format(asks=asks)))
             environment = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
-            environment.setdefault("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))
+            environment.setdefault("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))
             environment.update(TOCSIN_CONFIG=str(config), PYTHONPATH=str(ROOT / "python"), TOCSIN_QUIET="1")
             processes.append(subprocess.Popen([sys.executable, script], env=environment, stdout=subprocess.PIPE, text=True))
             before = len(one.all("job_started"))

@@ -46,7 +46,7 @@ def fetched(command, config, file):
     options = ["--config", str(config)] if config else []
     done = subprocess.run([sys.executable, *command.split(), *options, "--to", str(file)], capture_output=True, text=True, check=False,
                           env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY")
-                               or str(BUILD / "app/client/libtocsin_client.so.0")})
+                               or str(BUILD / "collectors/hook/libtocsin_client.so.0")})
     assert done.returncode == 0, done.stderr
     events = json.loads(gzip.decompress(file.read_bytes()))
     return events["traceEvents"] if isinstance(events, dict) else events

@@ -34,7 +34,7 @@ def train(tmp_path, journal):
     path = tmp_path / "train.py"
     path.write_text(textwrap.dedent(SCRIPT))
     environment = {**os.environ, "TOCSIN_OUT": str(journal), "PYTHONPATH": str(ROOT / "python"),
-                   "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))}
+                   "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))}
     subprocess.run([sys.executable, path], env=environment, check=True, timeout=60)
 
 

@@ -6,15 +6,15 @@
 #include <cstdlib>
 #include <string>
 
-#include "actions/address_guard.h"
-#include "actions/headline.h"
-#include "actions/http_client.h"
-#include "actions/message.h"
-#include "actions/mime.h"
-#include "actions/mqtt_client.h"
-#include "actions/redact.h"
-#include "actions/rendered.h"
-#include "actions/signature.h"
+#include "actions/message/headline.h"
+#include "actions/message/message.h"
+#include "actions/message/rendered.h"
+#include "actions/transport/address_guard.h"
+#include "actions/transport/http_client.h"
+#include "actions/transport/mime.h"
+#include "actions/transport/mqtt_client.h"
+#include "actions/transport/redact.h"
+#include "actions/transport/signature.h"
 
 namespace {
 

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "app/client/settings.h"
+#include "collectors/hook/client/settings.h"
 #include "core/clock.h"
 #include "tests/support/kafka_fixture.h"
 

@@ -55,7 +55,7 @@ def test_the_hooks_library_asks_for_glibc_2_34_and_shows_nothing_but_its_functio
 
 
 def test_that_check_refuses_a_library_that_is_not_self_contained():
-    built = ROOT / "build/release/app/client/libtocsin_client.so.0"
+    built = ROOT / "build/release/collectors/hook/libtocsin_client.so.0"
     found = elf_floor.problems(built, {"tocsin_open", "tocsin_sing"}, floor=(2, 20))
     assert "needs librdkafka.so.1" in found and "needs libstdc++.so.6" in found
     assert "does not show tocsin_sing" in found and "shows tocsin_close" in found

@@ -43,7 +43,7 @@ def another(tmp_path):
 
 def run(another, tmp_path, **environment):
     (tmp_path / "job.py").write_text(JOB)
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "TOCSIN_LIBRARY": str(BUILD / "app/client/libtocsin_client.so.0"), **environment}
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "TOCSIN_LIBRARY": str(BUILD / "collectors/hook/libtocsin_client.so.0"), **environment}
     return subprocess.run([sys.executable, tmp_path / "job.py", another, tmp_path / "out"], env=env, capture_output=True, text=True, timeout=60)
 
 

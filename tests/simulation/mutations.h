@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "app/stage.h"
+#include "app/loop/stage.h"
 #include "ingest/transport.h"
 
 namespace tocsin::simulation {

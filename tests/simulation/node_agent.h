@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "app/stops_here.h"
+#include "app/stages/stops_here.h"
 #include "ingest/ingest.h"
 #include "tests/simulation/random.h"
 #include "tests/simulation/workers.h"

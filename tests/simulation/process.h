@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "app/leadership.h"
-#include "app/topic_loop.h"
+#include "app/loop/leadership.h"
+#include "app/loop/topic_loop.h"
 #include "tests/simulation/broker.h"
 #include "tests/simulation/random.h"
 #include "tests/simulation/trace.h"

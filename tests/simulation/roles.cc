@@ -4,10 +4,10 @@
 #include <cstdlib>
 
 #include "app/action_set.h"
-#include "app/run_board.h"
 #include "app/stages/deliver.h"
 #include "app/stages/evaluate.h"
 #include "app/stages/route.h"
+#include "app/stages/run_board.h"
 #include "app/stages/runs.h"
 #include "app/stages/stops.h"
 #include "tests/simulation/workers.h"

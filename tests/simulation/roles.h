@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "actions/actions.h"
-#include "app/stops_here.h"
+#include "app/stages/stops_here.h"
 #include "rules/rules.h"
 #include "tests/simulation/mutations.h"
 #include "tests/simulation/process.h"

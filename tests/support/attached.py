@@ -12,7 +12,7 @@ def run(tmp_path, body, *options, before=(sys.executable,), **environment):
     path = tmp_path / "train.py"
     path.write_text(textwrap.dedent(body))
     known = {"PYTHONPATH": str(ROOT / "python"),
-             "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0")), **environment}
+             "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0")), **environment}
     return subprocess.run([str(BINARY), "run", "--out", str(tmp_path / "data"), *options, "--", *before, str(path)],
                           capture_output=True, text=True, timeout=240, cwd=tmp_path, env={**os.environ, **known}, check=False)
 

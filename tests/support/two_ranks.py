@@ -13,7 +13,7 @@ from tests.support.program import BUILD, ROOT
 class TwoRanks:
     def __init__(self, script, *arguments, cwd, **environment):
         base = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
-        base.setdefault("TOCSIN_LIBRARY", str(BUILD / "app/client/libtocsin_client.so.0"))
+        base.setdefault("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))
         base.update(PYTHONPATH=str(ROOT / "python"), TOCSIN_QUIET="1", OMP_NUM_THREADS="1", **environment)
         command = [str(script), *map(str, arguments)]
         if torch.__version__ >= "2":

@@ -9,9 +9,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Read by rules, and written by whom it says: no hook and no collector of ours does.
 GIVEN = {
-    "track dataloader": "loading processes themselves (app/input_check.cc)",
-    "track op.cpu": "a profiler of the user's (app/input_check.cc)",
-    "track op.gpu": "a profiler of the user's (app/input_check.cc)",
+    "track dataloader": "loading processes themselves (app/config/input_check.cc)",
+    "track op.cpu": "a profiler of the user's (app/config/input_check.cc)",
+    "track op.gpu": "a profiler of the user's (app/config/input_check.cc)",
     "track communication": "other producers; our hook tells it as the phase of that name, which the same rules read",
     "statistic depth": "producers of trees; our XGBoost callback logs the scalar trees/depth, which the same rules read",
     "attribute axis": "callers of the C interface; where nobody says it, units lie along axis 1",
@@ -27,7 +27,7 @@ TOLD = {
     "attribute unit": "JSON producers say it to who reads the topic",
 }
 READERS = ("rules",)
-WRITERS = ("app/client", "collectors", "python/tocsin")
+WRITERS = ("collectors/hook", "collectors", "python/tocsin")
 
 
 def text(*places, skip=()):
@@ -67,8 +67,8 @@ def pairs():
         out[f"track {track}"] = (f'"{track}' in rules, re.search(rf'(phase_track_ = names_.put\(|NAME_TRACK, )"{track}"', ours) is not None)
     keys = re.search(r"Keys of attrs: (.*?); of a worker", wire, re.DOTALL).group(1)
     for key in re.findall(r"`(\w+)`", keys):
-        judged = re.search(rf"(name|known|who\.name|entry)(\.|->){key}\b", text("rules", skip=("rules/run/dictionaries.cc", "rules/run/run.h")))
-        out[f"attribute {key}"] = (judged is not None, f'"{key}"' in text("app/client", "collectors") or f'"{key}":' in text("python/tocsin"))
+        judged = re.search(rf"(name|known|who\.name|entry)(\.|->){key}\b", text("rules", skip=("rules/engine/units/dictionaries.cc", "rules/engine/memory/run.h")))
+        out[f"attribute {key}"] = (judged is not None, f'"{key}"' in text("collectors/hook", "collectors") or f'"{key}":' in text("python/tocsin"))
     for scalar in ("loss_scale", "learning_rate", "grad_norm", "clip_norm", "clipped"):
         out[f"scalar {scalar}"] = (f'"{scalar}"' in rules, re.search(rf'"{scalar}"', text("python/tocsin/adapters")) is not None)
     out.update(ledger())
@@ -79,8 +79,8 @@ def ledger():
     """The same of the fields that docs/ledger.md lists."""
     page = (ROOT / "docs/ledger.md").read_text(encoding="utf-8")
     ours = text("python/tocsin")
-    of_classes = text("rules/builtin", skip=("rules/builtin/ledger_rows.h",))
-    others = text("rules/builtin", skip=("rules/builtin/ledger_rows.h", "rules/builtin/ledger_classes.h"))
+    of_classes = text("rules/builtin", skip=("rules/builtin/shared/ledger_rows.h",))
+    others = text("rules/builtin", skip=("rules/builtin/shared/ledger_rows.h", "rules/builtin/data/ledger_classes.h"))
     out = {}
     for heading, form in (("Fields of a loss call", r"\bF::{}\b|\bLedgerCall::{}\b|field(_of)?\(\"{}\"|\"{}\""), ("The plan", r"\[{}\]"),
                           ("Embeddings", r"\"{}\""), ("Precision", r"\"ledger/precision/{}\"|\"{}\""), ("Rewards", r"\"{}\""),
@@ -112,9 +112,9 @@ def test_the_tables_name_nothing_else():
 
 
 def test_rules_whose_tracks_nobody_here_sends_are_said_by_the_program():
-    said = (ROOT / "app/input_check.cc").read_text(encoding="utf-8")
+    said = (ROOT / "app/config/input_check.cc").read_text(encoding="utf-8")
     for what, reason in GIVEN.items():
-        if "app/input_check.cc" in reason:
+        if "app/config/input_check.cc" in reason:
             assert what.removeprefix("track ") in said, what
     for rule in re.findall(r'{"(\w+)",\s*"no part of Tocsin sends', said):
         page = (ROOT / f"docs/rules/{rule}.md").read_text(encoding="utf-8")

@@ -14,7 +14,20 @@ LAYERS = """
 [rooms]
 core:
 rules: core
-app: core rules
+app: core rules rules/shared
+rules/shared: core
+
+[doors]
+rules/shared/library.h
+
+[inner]
+core: # values
+rules: run  # the door
+rules/run: | series.h  # series
+rules/tell: # words
+rules/shared: # a library
+app: # the program
+app/cli: # commands
 
 [libraries]
 re2/: rules/
@@ -52,10 +65,16 @@ HOUSE = {
     "rules/rules.h": '#include "rules/public.h"\n',
     "rules/public.h": '#include "core/value.h"\n#include <re2/re2.h>\n',
     "rules/inside.h": "// Sleeps never: std::this_thread::sleep_for and std::mutex are words here.\n",
-    "rules/run/series.h": "",
+    "rules/inside.cc": '#include "rules/run/series.h"\n',
+    "rules/run/series.h": '#include "rules/rules.h"\n',
+    "rules/run/hidden.h": "",
+    "rules/tell/tell.cc": "",
+    "rules/shared/shared.h": "",
+    "rules/shared/library.h": "",
+    "core/loader.cc": '#include "rules/shared/library.h"\n',
     "app/app.h": '#include "rules/rules.h"\n',
     "app/clock.h": "auto now = std::chrono::system_clock::now();\n",
-    "app/main.cc": "#include <unistd.h>\nstd::jthread t; std::mutex m; std::random_device r;\n"
+    "app/cli/main.cc": "#include <unistd.h>\nstd::jthread t; std::mutex m; std::random_device r;\n"
                    'auto home = getenv("HOME"); void f() { std::this_thread::sleep_for(s); }\n',
     "tests/unit/rules/a_test.cc": '#include "rules/rules.h"\n#include "rules/public.h"\n#include "rules/inside.h"\n'
                                   '#include "rules/run/series.h"\n#include "core/value.h"\n',
@@ -94,6 +113,13 @@ def test_a_house_in_order_is_silent(tmp_path):
     ("rules/a.cc", "mutable std::shared_mutex guard;", "no lock here"),
     ("rules/a.cc", "std::mt19937_64 random;", "no chance here"),
     ("rules/a.cc", 'auto home = std::getenv("HOME");', "no environment here"),
+    ("rules/tell/a.cc", '#include "rules/run/series.h"', "rules/tell may not include rules/run"),
+    ("rules/a.cc", '#include "rules/run/hidden.h"', "rules/run/hidden.h is no door of rules/run"),
+    ("rules/run/a.cc", '#include "rules/public_not.h"', "rules/run may not include rules (tests/layers.txt, [inner])"),
+    ("rules/shared/a.cc", '#include "rules/rules.h"', "rules/shared may not include rules"),
+    ("rules/a.cc", '#include "rules/shared/shared.h"', "rules may not include rules/shared"),
+    ("app/a.cc", '#include "rules/shared/inside.h"', "include rules/shared by its door rules/shared/shared.h"),
+    ("tests/unit/rules/b_test.cc", '#include "rules/run/hidden.h"', "enter rules by its door"),
     ("tests/unit/rules/b_test.cc", '#include "rules/hidden.h"', "enter rules by its door"),
     ("tests/unit/app/b_test.cc", '#include "rules/run/series.h"', "enter rules by its door"),
     ("tests/unit/app/b_test.cc", '#include "rules/inside.h"', "enter rules by its door"),
@@ -112,6 +138,31 @@ def test_a_breach_is_found(tmp_path, path, line, words):
 def test_what_only_looks_like_it_is_not(tmp_path, line):
     assert findings(tmp_path, rules__a_cc="") == []
     assert findings(tmp_path, **{"rules__a.cc": line + "\n"}) == []
+
+
+def test_a_circle_of_inner_rooms_is_found(tmp_path):
+    listed = LAYERS.replace("rules/run: | series.h", "rules/run: . | series.h").replace("rules: run  #", "rules: run | inside.h  #").split("\ntests/unit")[0] + "\n"
+    found = findings(tmp_path, **{"tests__layers.txt": listed, "rules__run__a.cc": '#include "rules/inside.h"\n'})
+    assert found == ["tests/layers.txt: a circle: rules -> rules/run -> rules"]
+
+
+def test_a_way_and_a_door_that_nothing_uses_are_named(tmp_path):
+    found = findings(tmp_path, **{"rules__inside.cc": ""})
+    assert [words.split(": ", 1)[1] for words in found] == [
+        "rules includes nothing of rules/run; take it out", "no other inner room includes rules/run/series.h; take it out"]
+
+
+def test_the_section_is_printed_as_the_includes_are(tmp_path):
+    findings(tmp_path)
+    rules = check_layers.Rules((tmp_path / "tests" / "layers.txt").read_text())
+    assert list(check_layers.inner_section(tmp_path, rules)) == [
+        "app:  # the program", "app/cli:  # commands", "core:  # values", "rules: run  # the door", "rules/run: | series.h  # series",
+        "rules/shared:  # a library", "rules/tell:  # words"]
+
+
+def test_a_folder_that_is_not_listed_is_named(tmp_path):
+    found = findings(tmp_path, **{"app__new__a.cc": ""})
+    assert found == ["tests/layers.txt: [inner] has no line for app/new; tests/check_layers.py . --inner prints it"]
 
 
 def test_leave_that_nothing_needs_is_named(tmp_path):

@@ -1,7 +1,7 @@
 """Files that pages and comments name, and that do not exist.
 
-A name counts as one of ours when it begins with a folder of the repository and has a suffix (`rules/engine.cc`,
-`ingest/wire/*.h`, `app/client/command_reader.{h,cc}`); in a page also without one (`tools/kafka`, `bench/decode_bench`: a program, a folder),
+A name counts as one of ours when it begins with a folder of the repository and has a suffix (`rules/engine/engine.cc`,
+`ingest/wire/*.h`, `collectors/hook/command_reader.{h,cc}`); in a page also without one (`tools/kafka`, `bench/decode_bench`: a program, a folder),
 and when it stands alone as a source (`step_clock.h`), as it may in a comment of C++ (state.cc). A placeholder (`rules/builtin/<name>.cc`) fits when something fits it.
 """
 

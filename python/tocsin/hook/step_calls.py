@@ -1,4 +1,4 @@
-"""``hook.log()`` and ``hook.should_stop()`` as functions of the library (app/client/abi_steps.cc)."""
+"""``hook.log()`` and ``hook.should_stop()`` as functions of the library (collectors/hook/abi/abi_steps.cc)."""
 
 import weakref
 from typing import Any, Callable, Dict, Mapping

@@ -1,4 +1,4 @@
-"""The open client of this process, and the codes and flags of its interface (app/client/tocsin_client.h)."""
+"""The open client of this process, and the codes and flags of its interface (collectors/hook/tocsin_client.h)."""
 
 import ctypes
 import functools

@@ -2,7 +2,7 @@
 
 A call into the library, or another one of Python, is dear in a loop: it is the first in milliseconds, and what it touches
 comes from memory, not from a cache. Where the library finds CPython's stable ABI, the calls of every step are functions of
-its own (app/client/abi_python.cc); elsewhere they are those of :class:`Lane`, by ctypes. Both do the same.
+its own (collectors/hook/abi/abi_python.cc); elsewhere they are those of :class:`Lane`, by ctypes. Both do the same.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""libtocsin_client.so.0 (app/client/tocsin_client.h, ABI version 2): its structs, and how it is found and loaded.
+"""libtocsin_client.so.0 (collectors/hook/tocsin_client.h, ABI version 2): its structs, and how it is found and loaded.
 
 Two handles on one library: ``fast`` keeps the interpreter's lock (calls of well under a
 microsecond), ``slow`` releases it (reductions, flush, close).

@@ -45,7 +45,7 @@ class StepClock:
     are watched before any of them has updated belong to one loop; one that comes later begins another.
 
     Most steps are like the one before: one optimizer, training, nothing captured, nothing on a device. For those the clock
-    is lent (``lend()``) to functions of the library (app/client/abi_steps.cc), which take the same arrows without a line
+    is lent (``lend()``) to functions of the library (collectors/hook/abi/abi_steps.cc), which take the same arrows without a line
     of Python. Whoever looks at ``state`` or ``number``, at ``quiet`` of the client, or makes something wait for a device,
     takes it back by that, and the next step is done here.
     """

@@ -1,6 +1,6 @@
 """Which launch of a run a record belongs to, settled in the order of the log (docs/launches.md).
 
-The engine settles attempts by the same rules (``rules/run/launches.h``), so that a reader without an engine names the attempt that the
+The engine settles attempts by the same rules (``rules/engine/memory/launches.h``), so that a reader without an engine names the attempt that the
 engine's events name. Ranks of one launch may state different attempts: each states the second in which it opened.
 """
 

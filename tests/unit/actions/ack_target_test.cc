@@ -1,12 +1,12 @@
 // Acks of another attempt, launch, node or run never end the ladder of a stop.
-#include "actions/ack_target.h"
+#include "actions/stop/ack_target.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "actions/stop_ladder.h"
+#include "actions/stop/stop_ladder.h"
 #include "tests/unit/actions/stops.h"
 
 namespace tocsin::actions {

@@ -1,4 +1,4 @@
-#include "actions/address_guard.h"
+#include "actions/transport/address_guard.h"
 
 #include <gtest/gtest.h>
 

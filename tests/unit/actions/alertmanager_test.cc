@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "actions/prometheus_label.h"
+#include "actions/message/prometheus_label.h"
 #include "tests/unit/actions/fixtures.h"
 
 namespace tocsin::actions {

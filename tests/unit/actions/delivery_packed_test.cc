@@ -1,7 +1,7 @@
 // Messages from the outbox: their issues are read by those attempts that need them, and by no other.
 #include <gtest/gtest.h>
 
-#include "actions/delivery_lanes.h"
+#include "actions/delivery/delivery_lanes.h"
 #include "core/fields/outbox.h"
 #include "tests/unit/actions/fixtures.h"
 

@@ -1,4 +1,4 @@
-#include "actions/delivery_pool.h"
+#include "actions/delivery/delivery_pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
 // What people hear of messages that do not arrive.
-#include "actions/delivery_trouble.h"
+#include "actions/delivery/delivery_trouble.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "actions/delivery_lanes.h"
+#include "actions/delivery/delivery_lanes.h"
 #include "tests/unit/actions/fixtures.h"
 
 namespace tocsin::actions {

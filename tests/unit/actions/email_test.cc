@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "actions/smtp_login.h"
+#include "actions/transport/smtp_login.h"
 #include "tests/unit/actions/fixtures.h"
 
 namespace tocsin::actions {

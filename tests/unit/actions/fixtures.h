@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "actions/actions.h"
-#include "actions/http_client.h"
-#include "actions/mailer.h"
-#include "actions/mqtt_client.h"
-#include "actions/mqtt_packet.h"
+#include "actions/transport/http_client.h"
+#include "actions/transport/mailer.h"
+#include "actions/transport/mqtt_client.h"
+#include "actions/transport/mqtt_packet.h"
 #include "config/config.h"
 #include "core/clock.h"
 #include "core/notification.h"

@@ -7,9 +7,9 @@
 #include <limits>
 #include <sstream>
 
-#include "actions/headline.h"
-#include "actions/message.h"
-#include "actions/rendered.h"
+#include "actions/message/headline.h"
+#include "actions/message/message.h"
+#include "actions/message/rendered.h"
 #include "tests/unit/actions/fixtures.h"
 
 namespace tocsin::actions {

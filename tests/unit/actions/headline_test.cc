@@ -1,4 +1,4 @@
-#include "actions/headline.h"
+#include "actions/message/headline.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

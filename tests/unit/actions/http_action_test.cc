@@ -1,12 +1,12 @@
 // What every HTTP integration gets from http_action.h, seen through one of a few lines.
-#include "actions/http_action.h"
+#include "actions/integration/http_action.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "actions/message.h"
+#include "actions/message/message.h"
 #include "tests/unit/actions/fixtures.h"
 
 namespace tocsin::actions {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "actions/delivery_lanes.h"
+#include "actions/delivery/delivery_lanes.h"
 #include "tests/unit/actions/fixtures.h"
 
 namespace tocsin::actions::testing_support {

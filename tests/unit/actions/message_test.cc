@@ -1,10 +1,10 @@
-#include "actions/message.h"
+#include "actions/message/message.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "actions/episode_words.h"
-#include "actions/redact.h"
+#include "actions/message/episode_words.h"
+#include "actions/transport/redact.h"
 #include "tests/unit/actions/fixtures.h"
 
 namespace tocsin::actions {

@@ -1,4 +1,4 @@
-#include "actions/mime.h"
+#include "actions/transport/mime.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What is known of messages on their way, and what a lost connection says of them.
-#include "actions/mqtt_flights.h"
+#include "actions/transport/mqtt_flights.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "actions/rendered.h"
+#include "actions/message/rendered.h"
 #include "tests/unit/actions/fixtures.h"
 
 namespace tocsin::actions {

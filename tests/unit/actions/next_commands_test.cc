@@ -1,4 +1,4 @@
-#include "actions/next_commands.h"
+#include "actions/message/next_commands.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "actions/pacing.h"
+#include "actions/delivery/pacing.h"
 
 #include <gtest/gtest.h>
 

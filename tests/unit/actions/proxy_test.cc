@@ -1,4 +1,4 @@
-#include "actions/proxy.h"
+#include "actions/transport/proxy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "actions/stop_ledger.h"
+#include "actions/stop/stop_ledger.h"
 
 #include <gtest/gtest.h>
 

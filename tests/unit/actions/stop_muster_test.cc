@@ -1,5 +1,5 @@
 // When a stop of many ranks is written again for a later step.
-#include "actions/stop_muster.h"
+#include "actions/stop/stop_muster.h"
 
 #include <gtest/gtest.h>
 

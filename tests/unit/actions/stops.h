@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "actions/stop_ladder.h"
+#include "actions/stop/stop_ladder.h"
 #include "tests/unit/actions/fixtures.h"
 
 namespace tocsin::actions::testing_support {

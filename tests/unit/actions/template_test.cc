@@ -1,11 +1,11 @@
-#include "actions/template.h"
+#include "actions/message/template.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-#include "actions/json_body.h"
+#include "actions/message/json_body.h"
 #include "tests/unit/actions/fixtures.h"
 
 namespace tocsin::actions {

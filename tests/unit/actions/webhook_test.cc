@@ -4,7 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "actions/signature.h"
+#include "actions/transport/signature.h"
 #include "tests/unit/actions/fixtures.h"
 
 namespace tocsin::actions {

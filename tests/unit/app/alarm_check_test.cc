@@ -7,8 +7,8 @@
 #include <fstream>
 
 #include "actions/actions.h"
-#include "app/app_config.h"
-#include "app/own_issues.h"
+#include "app/config/app_config.h"
+#include "app/health/own_issues.h"
 #include "routing/routing.h"
 #include "rules/rules.h"
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/metrics.h"
+#include "app/serve/metrics.h"
 #include "core/log.h"
 #include "ingest/ingest.h"
 

@@ -1,5 +1,5 @@
 // Every command: its help, its examples, and the options that all commands have alike.
-#include "app/command_line.h"
+#include "app/cli/command_line.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "app/command_place.h"
+#include "app/config/command_place.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // The file after the start: read when it has changed and stands still, adopted when it is right.
-#include "app/config_reload.h"
+#include "app/config/config_reload.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

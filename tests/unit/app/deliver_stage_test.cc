@@ -6,7 +6,7 @@
 
 #include <deque>
 
-#include "app/topic_loop.h"
+#include "app/loop/topic_loop.h"
 #include "tests/simulation/broker.h"
 #include "tests/simulation/clock.h"
 

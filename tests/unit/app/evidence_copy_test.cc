@@ -1,5 +1,5 @@
 // A copy of what an issue was decided by: read once, left and gone on with, as large as it may be.
-#include "app/evidence_copy.h"
+#include "app/recordings/evidence_copy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <numeric>
 #include <vector>
 
-#include "app/replay/recording.h"
+#include "app/recordings/recording.h"
 #include "core/json.h"
 #include "core/topics.h"
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "app/metrics.h"
+#include "app/serve/metrics.h"
 #include "core/labels.h"
 #include "tests/support/record_fixture.h"
 

@@ -1,5 +1,5 @@
 // The health server: real sockets on loopback, port 0.
-#include "app/http_server.h"
+#include "app/serve/http_server.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "app/app_config.h"
+#include "app/config/app_config.h"
 
 namespace tocsin::app {
 namespace {

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "app/run_command.h"
+#include "app/cli/run_command.h"
 
 namespace tocsin::app {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <ctime>
 
-#include "app/log_console.h"
+#include "app/log/log_console.h"
 
 namespace tocsin::app {
 namespace {

@@ -1,5 +1,5 @@
 // Who listens on a port.
-#include "app/port_holder.h"
+#include "app/process/port_holder.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

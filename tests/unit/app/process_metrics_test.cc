@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "app/process_metrics.h"
-#include "app/version.h"
+#include "app/process/version.h"
+#include "app/serve/process_metrics.h"
 #include "core/value.h"
 
 namespace tocsin::app {

@@ -1,5 +1,5 @@
 // What a process tells of itself: not what passes, again while it stands, and once when it is over.
-#include "app/process_trouble.h"
+#include "app/health/process_trouble.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

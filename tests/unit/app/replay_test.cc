@@ -1,8 +1,8 @@
 // The pure parts of replays: bounds of a span, values of a sweep, differences of golden files.
 #include <gtest/gtest.h>
 
-#include "app/replay/golden.h"
-#include "app/replay/recording.h"
+#include "app/cli/golden.h"
+#include "app/recordings/recording.h"
 #include "app/replay/sweep.h"
 
 namespace tocsin::app {

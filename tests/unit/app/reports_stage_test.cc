@@ -8,8 +8,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "app/metrics.h"
 #include "app/report/page_file.h"
+#include "app/serve/metrics.h"
 #include "core/log.h"
 #include "ingest/ingest.h"
 #include "tests/support/record_fixture.h"

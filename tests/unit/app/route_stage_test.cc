@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "app/logging.h"
+#include "app/log/logging.h"
 #include "core/telemetry.h"
 #include "ingest/ingest.h"
 #include "tests/simulation/clock.h"

@@ -1,5 +1,5 @@
 // What is known of a run: the newest attempt wins, an end is never taken back.
-#include "app/run_board.h"
+#include "app/stages/run_board.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // The run card: answers of the questions with their numbers, worst first.
-#include "app/run_card.h"
+#include "app/view/run_card.h"
 
 #include <gtest/gtest.h>
 
-#include "app/status_text.h"
+#include "app/view/status_text.h"
 #include "core/json.h"
 #include "tests/support/record_fixture.h"
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "app/status_text.h"
-#include "app/topic_view.h"
+#include "app/view/status_text.h"
+#include "app/view/topic_view.h"
 #include "tests/support/record_fixture.h"
 
 namespace tocsin::app {

@@ -1,5 +1,5 @@
 // What `tocsin status` says where there are thousands of runs.
-#include "app/status_text.h"
+#include "app/view/status_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // How far a stop has come, as the person who waits for it is told.
-#include "app/stop_progress.h"
+#include "app/view/stop_progress.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // What the collector is told of stops that are under way on its node.
-#include "app/stops_here.h"
+#include "app/stages/stops_here.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // Mistyped commands and options.
 #include <gtest/gtest.h>
 
-#include "app/suggest.h"
+#include "app/cli/suggest.h"
 
 namespace tocsin::app {
 namespace {

@@ -1,4 +1,4 @@
-#include "app/summary_text.h"
+#include "app/view/summary_text.h"
 
 #include <gtest/gtest.h>
 

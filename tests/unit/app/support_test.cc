@@ -9,10 +9,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "app/instance_slot.h"
-#include "app/logging.h"
-#include "app/metrics.h"
-#include "app/sd_notify.h"
+#include "app/log/logging.h"
+#include "app/process/instance_slot.h"
+#include "app/process/sd_notify.h"
+#include "app/serve/metrics.h"
 
 namespace tocsin::app {
 namespace {

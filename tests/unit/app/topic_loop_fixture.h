@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "app/topic_loop.h"
+#include "app/loop/topic_loop.h"
 #include "tests/simulation/broker.h"
 #include "tests/simulation/clock.h"
 

@@ -1,5 +1,5 @@
 // What the topics say, folded: an issue that no producer resolves is over with its attempt.
-#include "app/topic_view.h"
+#include "app/view/topic_view.h"
 
 #include <gtest/gtest.h>
 

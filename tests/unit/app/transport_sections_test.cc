@@ -1,5 +1,5 @@
 // What a command needs of a configuration whose other sections are broken.
-#include "app/transport_sections.h"
+#include "app/config/transport_sections.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Which run a person means by a uid, its beginning, a job, or a name.
-#include "app/which_run.h"
+#include "app/view/which_run.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

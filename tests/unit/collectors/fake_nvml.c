@@ -1,5 +1,5 @@
 /* Stands in for NVIDIA's management library, in the form that its API reference gives. Written apart from
- * collectors/nvml.h, so that the two have to agree. */
+ * collectors/node/nvml.h, so that the two have to agree. */
 #include "tests/unit/collectors/fake_nvml.h"
 
 #include <stdio.h>

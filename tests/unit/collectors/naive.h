@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "collectors/reduce.h"
+#include "collectors/tensors/reduce.h"
 
 namespace tocsin::collectors::naive {
 

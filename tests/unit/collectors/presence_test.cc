@@ -1,5 +1,5 @@
 // Who is a worker here: said by hooks, heard by agents, and nobody speaks for another process.
-#include "collectors/presence.h"
+#include "collectors/node/presence.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

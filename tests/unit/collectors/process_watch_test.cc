@@ -1,5 +1,5 @@
 // Deaths of real child processes.
-#include "collectors/process_watch.h"
+#include "collectors/node/process_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

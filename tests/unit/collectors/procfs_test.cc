@@ -1,5 +1,5 @@
 // The parsers: recorded files, other kernels' forms, and damage.
-#include "collectors/procfs.h"
+#include "collectors/node/procfs.h"
 
 #include <gtest/gtest.h>
 

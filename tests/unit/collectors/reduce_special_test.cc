@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "collectors/number_formats.h"
-#include "collectors/reduce.h"
+#include "collectors/tensors/number_formats.h"
+#include "collectors/tensors/reduce.h"
 #include "tests/unit/collectors/naive.h"
 
 #if defined(__x86_64__)

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "collectors/reduce.h"
+#include "collectors/tensors/reduce.h"
 #include "tests/unit/collectors/naive.h"
 
 namespace tocsin::collectors {

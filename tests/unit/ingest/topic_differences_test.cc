@@ -1,5 +1,5 @@
 // Topics that are there and are not what they should be: what is dangerous, what is set, what is not.
-#include "ingest/topic_differences.h"
+#include "ingest/kafka/topic_differences.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

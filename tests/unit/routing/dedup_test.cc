@@ -1,5 +1,5 @@
 // Events count once: what is remembered, how it is written, when it is forgotten.
-#include "routing/dedup.h"
+#include "routing/tables/dedup.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

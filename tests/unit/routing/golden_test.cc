@@ -7,8 +7,8 @@
 #include <rapidcheck.h>
 
 #include "core/identity.h"
-#include "routing/dedup.h"
-#include "routing/state_codec.h"
+#include "routing/tables/dedup.h"
+#include "routing/tables/state_codec.h"
 #include "tests/support/golden.h"
 #include "tests/unit/ingest/any_event.h"
 #include "tests/unit/ingest/event_equality.h"

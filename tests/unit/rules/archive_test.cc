@@ -1,5 +1,5 @@
 // Bytes of snapshots.
-#include "rules/archive.h"
+#include "rules/contract/archive.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "rules/builtin/sample_course.h"
+#include "rules/builtin/data/sample_course.h"
 #include "tests/support/rule_harness.h"
 #include "tests/unit/rules/evidence/noise.h"
 

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "rules/builtin/class_scores.h"
-#include "rules/builtin/round_curve.h"
+#include "rules/builtin/shared/class_scores.h"
+#include "rules/builtin/shared/round_curve.h"
 #include "tests/support/rule_harness.h"
 
 namespace tocsin::rules {

@@ -1,5 +1,5 @@
 // First sign first: an issue says what began before it in its run and still fires.
-#include "rules/run/first_sign.h"
+#include "rules/engine/memory/first_sign.h"
 #include "core/episode.h"
 
 #include <gtest/gtest.h>

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "rules/builtin/metric_name.h"
+#include "rules/builtin/shared/metric_name.h"
 #include "tests/unit/rules/rule_bench.h"
 
 namespace tocsin::rules {

@@ -1,5 +1,5 @@
 // Which launch a record belongs to: the cases of docs/launches.md, one table each.
-#include "rules/run/launches.h"
+#include "rules/engine/memory/launches.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <set>
 #include <vector>
 
-#include "rules/builtin/count_bounds.h"
-#include "rules/builtin/leak_rows.h"
+#include "rules/builtin/data/count_bounds.h"
+#include "rules/builtin/data/leak_rows.h"
 #include "tests/support/rule_harness.h"
 
 namespace tocsin::rules {

@@ -1,4 +1,4 @@
-#include "rules/loss_course.h"
+#include "rules/contract/loss_course.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "rules/run/operational.h"
+#include "rules/engine/partition/operational.h"
 #include "tests/unit/rules/issues_of.h"
 #include "tests/unit/rules/state_topic.h"
 

@@ -1,6 +1,6 @@
 // What the engine says without a rule of the user's: ends, losses, deaths, what is not watched.
 // Limits and clocks: operational_limits_test.cc.
-#include "rules/run/operational.h"
+#include "rules/engine/partition/operational.h"
 
 #include <gtest/gtest.h>
 

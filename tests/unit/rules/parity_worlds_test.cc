@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "rules/builtin/world_course.h"
+#include "rules/builtin/data/world_course.h"
 #include "tests/support/rule_harness.h"
 #include "tests/unit/rules/evidence/noise.h"
 

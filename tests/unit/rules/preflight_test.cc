@@ -1,9 +1,9 @@
 // What the hook saw of the first updates, as the issue training_preflight.
-#include "rules/run/preflight.h"
+#include "rules/engine/issues/preflight.h"
 
 #include <gtest/gtest.h>
 
-#include "rules/run/protocol_words.h"
+#include "rules/engine/issues/protocol_words.h"
 #include "tests/unit/rules/issues_of.h"
 #include "tests/unit/rules/state_topic.h"
 

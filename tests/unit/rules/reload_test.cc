@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "rules/state/stored_rules.h"
+#include "rules/engine/state/stored_rules.h"
 #include "tests/unit/rules/state_topic.h"
 
 namespace tocsin::rules {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "rules/builtin/reward_names.h"
+#include "rules/builtin/shared/reward_names.h"
 #include "tests/support/rule_harness.h"
 #include "tests/unit/rules/evidence/noise.h"
 

@@ -10,8 +10,8 @@
 #include <tuple>
 #include <vector>
 
-#include "rules/run/picks.h"
-#include "rules/run/workers.h"
+#include "rules/engine/memory/picks.h"
+#include "rules/engine/memory/workers.h"
 #include "tests/unit/rules/rule_bench.h"
 
 namespace tocsin::rules {

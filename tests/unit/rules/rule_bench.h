@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "rules/loss_course.h"
-#include "rules/rule.h"
-#include "rules/run/names.h"
+#include "rules/contract/loss_course.h"
+#include "rules/contract/rule.h"
+#include "rules/engine/memory/names.h"
 #include "tests/support/rule_harness.h"
 
 namespace tocsin::rules {

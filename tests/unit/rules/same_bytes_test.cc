@@ -6,7 +6,7 @@
 #include <cstring>
 #include <new>
 
-#include "rules/archive.h"
+#include "rules/contract/archive.h"
 #include "tests/unit/rules/state_topic.h"
 
 namespace {

@@ -1,5 +1,5 @@
 // What a training script wants people to hear.
-#include "rules/run/script_alert.h"
+#include "rules/engine/partition/script_alert.h"
 
 #include <gtest/gtest.h>
 

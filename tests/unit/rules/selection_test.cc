@@ -1,11 +1,11 @@
 // Which tensors a rule looks at, and that what it needs is something that the vocabulary knows.
-#include "rules/selection.h"
+#include "rules/contract/selection.h"
 
 #include <gtest/gtest.h>
 
 #include "core/collections.h"
 #include "core/statistics.h"
-#include "rules/rule.h"
+#include "rules/contract/rule.h"
 
 namespace tocsin::rules {
 namespace {

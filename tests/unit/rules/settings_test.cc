@@ -1,7 +1,7 @@
 // Names, presets and parameters of configured rules.
 #include <gtest/gtest.h>
 
-#include "rules/rule.h"
+#include "rules/contract/rule.h"
 #include "tests/support/rule_harness.h"
 
 namespace tocsin::rules {

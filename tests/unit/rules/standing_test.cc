@@ -1,5 +1,5 @@
 // A worker that says where it stands.
-#include "rules/run/standing.h"
+#include "rules/engine/issues/standing.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The step clock against the plain loop over all workers that it replaces.
-#include "rules/run/step_clock.h"
+#include "rules/engine/memory/step_clock.h"
 
 #include <gtest/gtest.h>
 

@@ -8,9 +8,9 @@
 #include <tuple>
 #include <vector>
 
+#include "rules/contract/rule.h"
 #include "rules/declared/block.h"
 #include "rules/declared/memory.h"
-#include "rules/rule.h"
 #include "tests/support/rule_harness.h"
 
 namespace tocsin::rules::declared {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "rules/builtin/class_course.h"
+#include "rules/builtin/data/class_course.h"
 #include "tests/unit/rules/evidence/noise.h"
 
 namespace tocsin::rules {

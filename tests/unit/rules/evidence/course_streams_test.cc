@@ -9,9 +9,9 @@
 #include <iostream>
 #include <vector>
 
-#include "rules/builtin/evaluation_turn.h"
-#include "rules/builtin/loss_levels.h"
-#include "rules/builtin/loss_looks.h"
+#include "rules/builtin/losses/evaluation_turn.h"
+#include "rules/builtin/losses/loss_levels.h"
+#include "rules/builtin/losses/loss_looks.h"
 #include "tests/unit/rules/evidence/noise.h"
 
 namespace tocsin::rules {

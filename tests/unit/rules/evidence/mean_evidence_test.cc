@@ -4,7 +4,7 @@
 
 #include <iostream>
 
-#include "rules/builtin/answer_course.h"
+#include "rules/builtin/data/answer_course.h"
 #include "tests/unit/rules/evidence/noise.h"
 
 namespace tocsin::rules {

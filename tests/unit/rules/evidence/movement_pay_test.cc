@@ -1,6 +1,6 @@
 // Descents whose updates pay, by the dozen: how often it is said that they do not; and how many looks it takes where the
 // loss that is logged is not the loss that is trained. TOCSIN_NULL_RUNS makes it as long as you like.
-#include "rules/builtin/movement_pay.h"
+#include "rules/builtin/tensors/movement_pay.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "rules/builtin/movement_course.h"
+#include "rules/builtin/tensors/movement_course.h"
 
 #include <gtest/gtest.h>
 

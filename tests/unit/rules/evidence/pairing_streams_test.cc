@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <iostream>
 
-#include "rules/builtin/pairing_course.h"
+#include "rules/builtin/shared/pairing_course.h"
 #include "tests/unit/rules/evidence/noise.h"
 
 namespace tocsin::rules {

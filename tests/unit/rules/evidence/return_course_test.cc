@@ -8,7 +8,7 @@
 #include <iostream>
 #include <vector>
 
-#include "rules/builtin/return_course.h"
+#include "rules/builtin/losses/return_course.h"
 #include "tests/unit/rules/evidence/noise.h"
 
 namespace tocsin::rules {

@@ -73,7 +73,7 @@ class Passes:
         hide_from_scripting([model])
 
     def _of_library(self, with_gradients: Callable[[], bool]) -> Any:
-        """What is done at every pass, as functions of the library (app/client/abi_passes.cc); {}: it cannot be. They know
+        """What is done at every pass, as functions of the library (collectors/hook/abi/abi_passes.cc); {}: it cannot be. They know
         nothing of this object that would keep it."""
         mine, guard = weakref.ref(self), self.sink.guard
 

@@ -1,0 +1,33 @@
+#include "actions/contract/own_issues.h"
+
+#include <array>
+
+namespace tocsin::actions {
+namespace {
+
+constexpr std::array<std::string_view, 3> kOfADelivery{"integration", "receiver", "type"};
+constexpr std::array<std::string_view, 4> kOfARecipient{"integration", "receiver", "recipient",
+                                                        "type"};
+constexpr std::array<std::string_view, 3> kOfAStop{"job", "reason", "run_uid"};
+constexpr std::array<std::string_view, 2> kOfARun{"job", "run_uid"};
+
+constexpr std::array<core::OwnIssue, static_cast<std::size_t>(ActionIssue::count)> kOwnIssues{{
+    {"delivery_dead", kOfADelivery},
+    {"delivery_config", kOfADelivery},
+    {"delivery_parked", kOfADelivery},
+    {"delivery_standing", kOfADelivery},
+    {"delivery_recipient", kOfARecipient},
+    {"stop_failed", kOfAStop},
+    {"stopped_by_hand", kOfARun},
+}};
+static_assert(!kOwnIssues.back().name.empty(), "an issue without a row");
+
+}  // namespace
+
+std::span<const core::OwnIssue> own_issues() noexcept { return kOwnIssues; }
+
+const core::OwnIssue& own_issue(ActionIssue which) noexcept {
+  return kOwnIssues[static_cast<std::size_t>(which)];
+}
+
+}  // namespace tocsin::actions

@@ -1,0 +1,155 @@
+#include "actions/delivery/lane.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tocsin::actions {
+
+using core::Duration;
+using core::NotificationKind;
+using core::Severity;
+using core::WallTime;
+
+int rank_of(const core::Notification& notification) {
+  return notification.kind == NotificationKind::close
+             ? static_cast<int>(Severity::critical) + 1
+             : static_cast<int>(core::worst_of(notification));
+}
+
+WallTime expiry_of(const core::Notification& notification, const CommonConfig& cfg) {
+  if (notification.expires_at != WallTime{}) return notification.expires_at;
+  return notification.decided_at +
+         (notification.kind == NotificationKind::close ? cfg.max_age_close : cfg.max_age);
+}
+
+namespace {
+
+// `newer` takes the place of `older`, and its debts: the incident may still have to be opened, and
+// a far side that is failing is not asked sooner because there is news.
+void inherit(const Item& older, Item& newer) {
+  if (older.notification->kind == NotificationKind::open &&
+      newer.notification->kind != NotificationKind::open) {
+    auto merged = std::make_shared<core::Notification>(*newer.notification);
+    merged->kind = NotificationKind::open;
+    merged->rendered.clear();  // was written as an update
+    newer.notification = std::move(merged);
+  }
+  newer.not_before = std::max(newer.not_before, older.not_before);
+  newer.failures = std::max(newer.failures, older.failures);
+  newer.fault.inherit(older.fault);
+  if (older.together > 0) newer.together = older.together;
+  newer.maybe_announced = newer.maybe_announced || older.maybe_announced;
+  if (!newer.misconfigured_since) newer.misconfigured_since = older.misconfigured_since;
+}
+
+}  // namespace
+
+std::vector<Superseded> coalesce(std::deque<Item>& queue) {
+  std::vector<Superseded> out;
+  std::size_t i = 0;
+  while (i + 1 < queue.size()) {
+    Item& older = queue[i];
+    Item& newer = queue[i + 1];
+    if (older.in_flight) {
+      ++i;
+      continue;
+    }
+    const bool opens = older.notification->kind == NotificationKind::open;
+    const bool closes = older.notification->kind == NotificationKind::close;
+    const bool ends = newer.notification->kind == NotificationKind::close;
+    if (opens && ends) {
+      const bool unseen =
+          !older.maybe_announced && core::worst_of(*older.notification) < Severity::critical;
+      if (!unseen) {
+        ++i;
+        continue;
+      }
+      out.push_back({std::move(older), ""});
+      out.push_back({std::move(newer), ""});
+      queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(i),
+                  queue.begin() + static_cast<std::ptrdiff_t>(i) + 2);
+      if (i > 0) --i;  // what stands before may now merge with what stands behind
+      continue;
+    }
+    if (closes && !ends) {
+      ++i;  // the old incident ends before the next one begins
+      continue;
+    }
+    inherit(older, newer);
+    out.push_back({std::move(older), newer.notification->notification_id});
+    queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  return out;
+}
+
+LaneProbe::LaneProbe(core::Telemetry& telemetry, const LaneOptions& options) {
+  const std::string_view id = options.integration;
+  for (int i = 0; i <= static_cast<int>(core::DeliveryState::cancelled); ++i) {
+    states_.push_back(&telemetry.counter(
+        "tocsin_router_notifications_total", "notifications by how they ended",
+        {{"integration", id}, {"outcome", to_string(static_cast<core::DeliveryState>(i))}}));
+  }
+  for (int i = 0; i <= static_cast<int>(core::OutcomeClass::unknown); ++i) {
+    outcomes_.push_back(&telemetry.counter(
+        "tocsin_router_delivery_attempts_total", "attempts by their outcome class",
+        {{"integration", id}, {"class", to_string(static_cast<core::OutcomeClass>(i))}}));
+  }
+  latency_ = &telemetry.histogram("tocsin_router_delivery_duration_seconds", "one attempt",
+                                  {{"integration", id}});
+  since_decision_ =
+      &telemetry.histogram("tocsin_router_decision_to_delivery_seconds",
+                           "from the decision to the far side's answer", {{"integration", id}});
+  since_event_ =
+      &telemetry.histogram("tocsin_router_event_to_delivery_seconds",
+                           "from the measurement to the far side's answer", {{"integration", id}});
+  for (int i = 0; i <= static_cast<int>(core::OutcomeClass::unknown); ++i) {
+    dead_.push_back(&telemetry.counter(
+        "tocsin_router_dead_letters_total", "notifications given up, by the class of the last try",
+        {{"integration", id}, {"reason", to_string(static_cast<core::OutcomeClass>(i))}}));
+  }
+  retry_after_ = &telemetry.histogram("tocsin_router_retry_after_seconds",
+                                      "waits that the far side asked for", {{"integration", id}});
+  pending_ = &telemetry.gauge("tocsin_router_notifications_pending", "not ended yet",
+                              {{"integration", id}});
+  oldest_ = &telemetry.gauge("tocsin_router_notification_oldest_pending_seconds",
+                             "age of the oldest decision not ended yet", {{"integration", id}});
+  breaker_ = &telemetry.gauge("tocsin_router_breaker_state", "0 closed, 1 half-open, 2 open",
+                              {{"integration", id}});
+  breaker_moves_ = &telemetry.counter("tocsin_router_breaker_transitions_total",
+                                      "changes of the breaker's state", {{"integration", id}});
+  limited_ = &telemetry.counter("tocsin_router_rate_limited_seconds_total",
+                                "time the far side told us to wait", {{"integration", id}});
+  repeated_ =
+      &telemetry.counter("tocsin_router_duplicates_possible_total",
+                         "attempts after one whose outcome nobody knows", {{"integration", id}});
+}
+
+void LaneProbe::breaker(Breaker::State state) {
+  if (state != breaker_was_) breaker_moves_->add();
+  breaker_was_ = state;
+  breaker_->set(static_cast<double>(state));
+}
+
+void LaneProbe::throttled(Duration wait) {
+  const double seconds = std::chrono::duration<double>(wait).count();
+  limited_->add(seconds);
+  retry_after_->observe(seconds);
+}
+
+void LaneProbe::finished(core::DeliveryState state) {
+  states_[static_cast<std::size_t>(state)]->add();
+}
+
+void LaneProbe::attempted(core::OutcomeClass outcome, Duration latency) {
+  outcomes_[static_cast<std::size_t>(outcome)]->add();
+  latency_->observe(std::chrono::duration<double>(latency).count());
+}
+
+void LaneProbe::delivered(const core::Notification& notification, WallTime now) {
+  since_decision_->observe(std::chrono::duration<double>(now - notification.decided_at).count());
+  const WallTime measured = core::listing_of(notification).measured;
+  if (measured == WallTime{}) return;
+  since_event_->observe(std::chrono::duration<double>(now - measured).count());
+}
+
+}  // namespace tocsin::actions

@@ -1,0 +1,128 @@
+// The state behind DeliveryLanes. Internal to actions.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "actions/delivery/delivery_lanes.h"
+#include "actions/delivery/lane.h"
+
+namespace tocsin::actions {
+
+// Where the outbox reader may commit: the lowest record that is not finished. A record is open as
+// often as deliveries are made of it.
+class LowWater {
+ public:
+  void open(const core::Position& at) {
+    open_.insert(at.next);
+    next_ = std::max(next_, at.next + 1);
+  }
+  void close(std::int64_t offset) {
+    if (const auto one = open_.find(offset); one != open_.end()) open_.erase(one);
+  }
+  void pass(const core::Position& at) { next_ = std::max(next_, at.next + 1); }
+  /// The new position if it moved since the last call.
+  std::optional<std::int64_t> moved() {
+    const std::int64_t now = open_.empty() ? next_ : *open_.begin();
+    if (now == told_) return std::nullopt;
+    told_ = now;
+    return now;
+  }
+
+ private:
+  std::multiset<std::int64_t> open_;
+  std::int64_t next_ = 0;
+  std::int64_t told_ = 0;
+};
+
+// No far side makes us wait longer than this at once.
+inline constexpr core::Duration kLongestThrottle = std::chrono::hours(1);
+
+// What is known of a notification from before the restart.
+struct Retry {
+  std::uint32_t attempts = 0;
+  core::WallTime not_before{};
+  core::Duration wait{};  // what lay between the attempt and not_before
+  bool maybe_announced = false;
+  std::uint32_t own_failures = 0;
+  bool minimal = false;  // the short form is next
+  std::optional<core::WallTime> misconfigured_since;
+};
+
+/// The notification with its issues read from the outbox's form; itself when they are.
+std::shared_ptr<const core::Notification> unpacked(
+    const std::shared_ptr<const core::Notification>& notification);
+
+/// The same message in its short form, to be rendered anew.
+std::shared_ptr<core::Notification> short_form(const core::Notification& notification);
+
+/// A delivery record of the notification, attempt 0: of no attempt yet.
+core::Delivery record_of(const core::Notification& notification);
+
+struct DeliveryLanes::State {
+  std::map<std::string, Lane, std::less<>> lanes;
+  std::vector<Lane*> numbered;
+  std::set<std::size_t> changed;                            // lanes next() has to look at
+  std::set<std::pair<core::WallTime, std::size_t>> timers;  // when it has to look by itself
+  Random random;
+  core::WallTime called_at{};  // of the call under way
+  std::uint64_t last_ticket = 0;
+  std::unordered_set<std::string> pending_ids;
+  Remembered finished_ids;
+  std::map<std::string, Retry> retries;  // by notification id
+  std::set<std::string> promoted;        // superseded an undelivered open before the restart
+  std::map<core::StreamPartition, LowWater> positions;
+  std::vector<core::Delivery> deliveries;
+  std::vector<core::Issue> issues;
+  std::map<std::uint64_t, std::vector<std::string>> digests;  // ticket → groups whose heads it has
+  // Finished notifications with recipients that got deliveries of their own, before the restart.
+  std::map<std::string, std::vector<std::string>> owed;
+
+  void end(Lane& lane, const Item& item, core::Delivery record, core::DeliveryState state);
+  void tell_lost(Lane& lane, const core::Notification& notification, const core::Delivery& record);
+  void end_without_attempt(Lane& lane, const Item& item, core::DeliveryState state,
+                           std::string code, std::string detail);
+  void merge(Lane& lane, const std::string& group);
+  void reindex(Lane& lane, const std::string& group);
+  void recall(Item& item);
+  void spawn(Lane& lane, const Item& parent, const std::string& recipient);
+  void spawn_owed(const core::Notification& notification,
+                  const std::optional<core::Position>& from);
+  void recipients_settled(Lane& lane, const Item& item, const core::Delivery& record,
+                          core::WallTime now);
+  void restore_final(Lane* lane, const core::Delivery& delivery);
+  void restore_pending(Lane* lane, const core::Delivery& delivery);
+  void arm(Lane& lane, std::optional<core::WallTime> at);
+  void expire(Lane& lane, core::WallTime now);
+  void expire(Lane& lane, const std::string& group, core::WallTime now);
+  void disable(Lane& lane, const std::string& why);
+  bool joins_unopened(Lane& lane, Item& item);
+  void after_unopened(Lane& lane, const std::string& group);
+  std::optional<Attempt> attempt_of(Lane& lane, core::WallTime now);
+  std::optional<Attempt> start(Lane& lane, const std::vector<Item*>& items, core::WallTime now);
+  void count(Lane& lane, const Attempt& attempt, const core::AttemptOutcome& outcome,
+             core::WallTime now);
+  void settle(Lane& lane, const std::string& group, const Attempt& attempt, std::size_t members,
+              const core::AttemptOutcome& outcome, core::WallTime now);
+  void told_of(Lane& lane, const Item& item, const core::Delivery& record,
+               const core::AttemptOutcome& outcome, core::WallTime now);
+  core::DeliveryState judge(Lane& lane, Item& item, std::size_t members,
+                            const core::AttemptOutcome& outcome, core::WallTime now) const;
+  core::DeliveryState judge_payload(Lane& lane, Item& item, std::size_t members,
+                                    core::Duration hint, core::WallTime now) const;
+  core::DeliveryState judge_throttle(Lane& lane, Item& item, core::Duration hint,
+                                     core::WallTime now) const;
+  void note_failure(Lane& lane, Item& item, std::size_t members,
+                    const core::AttemptOutcome& outcome) const;
+  void wait(Item& item, core::WallTime until, std::uint32_t max_attempts,
+            core::DeliveryState& state) const;
+};
+
+}  // namespace tocsin::actions

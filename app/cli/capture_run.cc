@@ -1,0 +1,371 @@
+#include "app/cli/capture_run.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <utility>
+
+#include "app/cli/looking.h"
+#include "app/process/exit_code.h"
+#include "app/process/person.h"
+#include "app/view/topic_view.h"
+#include "app/view/view_text.h"
+#include "app/view/which_run.h"
+#include "core/json.h"
+#include "core/system_clock.h"
+#include "core/visible_text.h"
+
+namespace tocsin::app {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kPatience = 60s;  // for reading what is there
+constexpr auto kWritten = 10s;   // until the command is durable
+constexpr auto kPaceComes = 10s;
+constexpr auto kNewcomer = 5s;  // until a run has told of a rank that has opened
+// A trace begins so many seconds ahead, as steps.
+constexpr double kAhead = 3;
+constexpr int kMostTries = 4;  // each three times as far ahead
+constexpr std::int64_t kLeastAhead = 5;
+constexpr std::int64_t kMostAhead = 100'000;
+
+// Each person's own, beside those of engine and rule workers; captures of all slots unite.
+std::string slot_of(const std::string& person) {
+  std::string name = person.substr(0, person.find('@'));
+  for (char& c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!plain) c = '_';
+  }
+  return "capture/by-" + name;
+}
+
+// Of a run, not of a person: whoever likes resumes it.
+constexpr const char* kPauseSlot = "capture/pause";
+constexpr std::int64_t kUsualSteps = 100;
+
+// Where the run is by now, from the step and the pace that it has told.
+std::int64_t step_now(const core::JobEvent& run, core::WallTime now) {
+  const std::int64_t known = std::max<std::int64_t>(0, run.step.value_or(0));
+  if (!run.step_seconds || *run.step_seconds <= 0 || now <= run.time) return known;
+  const double since = std::chrono::duration<double>(now - run.time).count();
+  return known + static_cast<std::int64_t>(std::min(since, 60.0) / *run.step_seconds);
+}
+
+class CaptureRun {
+ public:
+  explicit CaptureRun(const CaptureRunOptions& options)
+      : options_(options), person_(this_person()) {}
+
+  int run() {
+    if (auto opened = looking_.open(options_.config_file, options_.out); !opened) {
+      return refuse(opened.error());
+    }
+    auto source = view_source(looking_.transport());
+    if (!source) return refuse(source.error());
+    source_ = std::move(*source);
+    const auto apply = [this](const core::RecordView& record) { view_.apply(record); };
+    if (auto read = read_to_end(*source_, apply, kPatience); !read) return refuse(read.error());
+    auto chosen = which_run(view_.runs(), options_.run, options_.job);
+    if (!chosen) return refuse(chosen.error());
+    run_ = std::move(*chosen);
+    if (run_.phase == core::JobPhase::ended) return report("ended", who() + " has ended", kFailed);
+    return options_.end || options_.resume ? withdraw() : ask();
+  }
+
+ private:
+  [[nodiscard]] std::string who() const {
+    return (run_.run.job.empty() ? "" : core::visible(run_.run.job) + ", ") + "run " +
+           core::to_text(run_.run.uid) + ", attempt " + std::to_string(run_.run.attempt);
+  }
+
+  core::Status publish(const core::OutRecord& record) {
+    ingest::PublisherOptions publishing;
+    publishing.writer = "capture-" + std::to_string(getpid());
+    publishing.durable = true;
+    auto publisher = looking_.transport().publisher(publishing);
+    if (!publisher) return publisher.error();
+    if (auto sent = (*publisher)->publish(record); !sent) return sent;
+    return (*publisher)->flush(kWritten);
+  }
+
+  int withdraw() {
+    if (options_.dry_run) return report("dry_run", "nothing was written", kOk);
+    const auto written = publish(ingest::withdraw_command(run_.run.uid, slot()));
+    if (!written) return refuse(written.error());
+    if (options_.resume) return report("resumed", "captures go on: " + who(), kOk);
+    return report("withdrawn", "what " + person_ + " had asked for is withdrawn: " + who(), kOk);
+  }
+
+  [[nodiscard]] std::string slot() const {
+    return options_.pause || options_.resume ? kPauseSlot : slot_of(person_);
+  }
+
+  [[nodiscard]] bool profiles() const { return options_.stacks || options_.trace > 0; }
+
+  // The same steps on all ranks: far enough ahead that each hears of it before.
+  core::Value profile() {
+    if (options_.stacks) return core::ValueMap{{"kind", "stacks"}};
+    const double ahead = ahead_ / std::max(run_.step_seconds.value_or(1), 1e-6);
+    from_ = step_now(run_, command_.issued_at) +
+            std::clamp(static_cast<std::int64_t>(ahead), kLeastAhead, kMostAhead);
+    until_ = from_ + options_.trace;
+    return core::ValueMap{{"kind", "trace"}, {"from_step", from_}, {"steps", options_.trace}};
+  }
+
+  core::Value plan() {
+    const std::int64_t steps = options_.steps > 0 ? options_.steps : kUsualSteps;
+    const bool ends = !options_.pause || options_.steps > 0;
+    if (ends) until_ = step_now(run_, command_.issued_at) + steps;
+    if (options_.pause) return core::ValueMap{};
+    core::ValueMap collections;
+    for (const std::string& name : options_.collections) {
+      core::ValueMap body;
+      core::ValueList statistics;
+      for (const std::string& one : options_.statistics) statistics.emplace_back(one);
+      if (!statistics.empty()) body.emplace_back("statistics", std::move(statistics));
+      if (options_.raw) body.emplace_back("raw", true);
+      collections.emplace_back(name, std::move(body));
+    }
+    return core::ValueMap{{"every", std::to_string(options_.every) + " steps"},
+                          {"collections", std::move(collections)}};
+  }
+
+  void compose() {
+    command_.issued_at = clock_.now();
+    const core::Value wanted = profiles() ? profile() : plan();
+    const std::string version = core::params_hash(core::to_json(wanted, true));
+    command_.action = profiles() ? "profile" : slot();
+    // Asked for again it is another command, with an end of its own.
+    command_.command_id =
+        core::command_id(run_.run.uid, run_.run.attempt, command_.action,
+                         version + std::to_string(core::nanoseconds(command_.issued_at)));
+    // Grows per slot, also after a withdrawal, of which the topic keeps nothing and the hook does.
+    command_.revision =
+        static_cast<std::uint64_t>(core::nanoseconds(command_.issued_at) / 1'000'000);
+    command_.run = run_.run.uid;
+    command_.attempt = run_.run.attempt;
+    command_.requested_by = person_;
+    command_.reason.summary = options_.reason;
+    if (profiles()) {  // without a launch: every rank may answer, also one that opened a moment ago
+      // Who hears of it later is not to begin then.
+      command_.expires_at = command_.issued_at + std::max<core::Duration>(options_.wait, 30s);
+      command_.args = wanted;
+    } else {
+      command_.launch = run_.launch;
+      core::ValueMap args{{"version", version}};
+      if (options_.pause) {
+        args.emplace_back("pause", true);
+      } else {
+        args.emplace_back("plans", core::ValueList{wanted});
+      }
+      if (until_ > 0) args.emplace_back("until_step", until_);
+      command_.args = std::move(args);
+    }
+  }
+
+  // The step from which all trace is reckoned from their pace.
+  void wait_for_pace() {
+    const core::Duration until = clock_.monotonic() + kPaceComes;
+    while (!run_.step_seconds && clock_.monotonic() < until) {
+      const auto apply = [this](const core::RecordView& record) { view_.apply(record); };
+      if (!source_->poll(200ms, 256, apply)) return;
+      run_ = view_.runs().at(run_.run.uid);
+    }
+  }
+
+  int ask() {
+    if (options_.trace > 0) wait_for_pace();
+    if (const int failed = write(); failed != kOk || options_.dry_run) return failed;
+    return follow();
+  }
+
+  int write() {
+    compose();
+    std::string what = who();
+    if (until_ > 0) what += ", until step " + std::to_string(until_);
+    if (options_.trace > 0) what += ", from step " + std::to_string(from_);
+    if (options_.dry_run) return report("dry_run", "would ask " + what, kOk);
+    const std::string source = "/" + looking_.cluster() + "/cli";
+    if (auto sent = publish(ingest::encode_command(command_, source)); !sent) {
+      return refuse(sent.error());
+    }
+    if (!options_.json) std::cout << "asked " << what << std::endl;
+    return kOk;
+  }
+
+  // A rank has passed the step: asked again for a later one, by what it says of where it is.
+  bool too_late(const core::Ack& ack) {
+    if (options_.trace == 0 || ack.phase != "refused" || !ack.reason.starts_with("too_late") ||
+        tries_ >= kMostTries) {
+      return false;
+    }
+    run_.step = std::max<std::int64_t>(run_.step.value_or(0), ack.step);
+    run_.time = clock_.now();
+    again_ = true;
+    return true;
+  }
+
+  // A rank that has opened since the run last told of itself: asked again once the run has told of it.
+  bool unknown(const core::Ack& ack) {
+    if (profiles() || ack.phase != "refused" || ack.reason != "stale" || tries_ >= kMostTries) {
+      return false;
+    }
+    again_ = newcomer_ = true;
+    return true;
+  }
+
+  [[nodiscard]] std::size_t ranks() const { return std::max<std::size_t>(1, run_.world_size); }
+
+  // True: the launch is another than when it was asked, or that takes too long.
+  bool known_again() {
+    if (!newcomer_) return true;
+    if (told_until_ == core::Duration::zero()) told_until_ = clock_.monotonic() + kNewcomer;
+    const auto now = view_.runs().find(run_.run.uid);
+    const bool another = now != view_.runs().end() && now->second.launch != run_.launch;
+    if (!another && clock_.monotonic() < told_until_) return false;
+    if (another) run_ = now->second;
+    newcomer_ = false;
+    told_until_ = core::Duration::zero();
+    return true;
+  }
+
+  void hear(const core::RecordView& record) {
+    view_.apply(record);
+    if (record.tombstone) return;
+    if (record.topic == core::topic::kAcks) {
+      auto ack = ingest::decode_ack(record);
+      if (!ack || ack->command_id != command_.command_id || ack->phase == "received") return;
+      if (!options_.json) tell(*ack);
+      if (too_late(*ack) || unknown(*ack)) return;
+      // `ended` says nothing of what was, or was not, given; a trace is there only then.
+      const bool final = ack->phase == "refused" || (ack->phase == "ended") == (options_.trace > 0);
+      if (final) answers_[ack->rank] = std::move(*ack);
+    } else if (const auto event = ingest::decode_event(record)) {
+      const auto* job = std::get_if<core::JobEvent>(&event->event);
+      if (job == nullptr || job->run.uid != run_.run.uid) return;
+      over_ = over_ || job->phase == core::JobPhase::ended || job->run.attempt > run_.run.attempt;
+    }
+  }
+
+  void tell(const core::Ack& ack) const {
+    std::cout << "rank " << ack.rank << ": " << core::visible(ack.phase)
+              << (ack.effective_step ? " from step " + std::to_string(*ack.effective_step) : "");
+    std::istringstream lines(ack.reason);
+    std::size_t number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      std::cout << (number++ == 0 ? ": " : "\n  ") << core::visible(line);
+    }
+    std::cout << std::endl;
+  }
+
+  int follow() {
+    follow_until_signalled();
+    const core::Duration until = clock_.monotonic() + options_.wait;
+    while (goes_on() && !over_ && answers_.size() < ranks() && clock_.monotonic() < until) {
+      const auto read =
+          source_->poll(200ms, 256, [this](const core::RecordView& record) { hear(record); });
+      const bool passes =
+          read || read.error().retryable() || read.error().code == core::Code::data_loss;
+      if (!passes) return refuse(read.error());
+      if (again_ && known_again()) {
+        again_ = false;
+        ++tries_;
+        ahead_ *= 3;
+        answers_.clear();
+        if (const int failed = write(); failed != kOk) return failed;
+      }
+    }
+    // Answered by all, or too late: a launch to come is not asked.
+    if (profiles() && options_.wait > core::Duration::zero()) {
+      if (auto gone = publish(ingest::withdraw_command(run_.run.uid, command_.action)); !gone) {
+        return refuse(gone.error());
+      }
+    }
+    const auto given = static_cast<std::size_t>(
+        std::count_if(answers_.begin(), answers_.end(),
+                      [](const auto& one) { return one.second.phase != "refused"; }));
+    const std::string share = std::to_string(given) + " of " + std::to_string(ranks()) + " ranks ";
+    const std::string done = options_.pause ? "have paused"
+                             : profiles()   ? "have sent it"
+                                            : "capture it";
+    if (given < answers_.size()) return report("refused", share + done, kFailed);
+    if (given >= ranks() && given > 1 && options_.trace > 0 && !options_.json) tell_together();
+    if (given >= ranks()) return report("applied", share + done, kOk);
+    if (over_) return report("ended", share + done + "; the run has ended", kFailed);
+    if (options_.wait <= core::Duration::zero()) return report("asked", "", kOk);
+    return report(
+        "open",
+        share + done + (profiles() ? " so far" : " so far: they take it up at their next step"),
+        kTemporary);
+  }
+
+  // One command for the traces of all ranks; each answer says "… at step 131 of worker_0, …".
+  void tell_together() const {
+    std::string places;
+    for (const auto& [rank, ack] : answers_) {
+      const std::size_t step = ack.reason.find(" at step ");
+      const std::size_t of = ack.reason.find(" of ", step);
+      const std::size_t end = ack.reason.find(',', of);
+      if (end == std::string::npos) return;
+      places += " " + ack.reason.substr(of + 4, end - of - 4) + "@" +
+                ack.reason.substr(step + 9, of - step - 9);
+    }
+    std::cout << "together: python3 -m tocsin.trace " << core::to_text(run_.run.uid)
+              << core::visible(places) << "\n";
+  }
+
+  int report(const char* state, const std::string& sentence, int code) {
+    if (!options_.json) {
+      (code == kFailed ? std::cerr << "tocsin: " : std::cout) << sentence << "\n";
+      return code;
+    }
+    core::ValueList acks;
+    for (const auto& [rank, ack] : answers_) {
+      acks.push_back(
+          core::ValueMap{{"rank", std::int64_t{rank}},
+                         {"phase", ack.phase},
+                         {"reason", ack.reason},
+                         {"effective_step",
+                          ack.effective_step ? core::Value(*ack.effective_step) : core::Value()}});
+    }
+    std::cout << core::to_json(core::ValueMap{{"run", core::to_text(run_.run.uid)},
+                                              {"job", run_.run.job},
+                                              {"attempt", std::int64_t{run_.run.attempt}},
+                                              {"state", state},
+                                              {"detail", sentence},
+                                              {"command_id", command_.command_id},
+                                              {"until_step", until_},
+                                              {"acks", std::move(acks)}})
+              << "\n";
+    return code;
+  }
+
+  const CaptureRunOptions& options_;
+  std::string person_;
+  core::SystemClock clock_;
+  Looking looking_;
+  std::unique_ptr<core::RecordSource> source_;
+  TopicView view_;
+  core::JobEvent run_;
+  core::Command command_;
+  std::int64_t from_ = 0;
+  double ahead_ = kAhead;
+  int tries_ = 1;
+  bool again_ = false;
+  bool newcomer_ = false;         // of `again_`: as soon as the run has told of it
+  core::Duration told_until_{0};  // that is waited for until then, at most
+  std::int64_t until_ = 0;
+  std::map<std::uint32_t, core::Ack> answers_;  // by rank
+  bool over_ = false;
+};
+
+}  // namespace
+
+int capture_run(const CaptureRunOptions& options) { return CaptureRun(options).run(); }
+
+}  // namespace tocsin::app

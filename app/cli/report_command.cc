@@ -1,0 +1,166 @@
+#include "app/cli/report_command.h"
+
+#include <iostream>
+#include <map>
+
+#include "app/cli/looking.h"
+#include "app/process/exit_code.h"
+#include "app/process/version.h"
+#include "app/recordings/moment.h"
+#include "app/recordings/recording.h"
+#include "app/replay/judge.h"
+#include "app/report/gather.h"
+#include "app/report/page_file.h"
+#include "app/view/topic_view.h"
+#include "app/view/which_run.h"
+#include "core/system_clock.h"
+#include "core/topics.h"
+#include "core/visible_text.h"
+
+namespace tocsin::app {
+namespace {
+
+using namespace std::chrono_literals;
+using report::Gathering;
+using report::RunReport;
+
+constexpr auto kReportPatience = 60s;
+
+/// What a recording is judged by unless somebody says otherwise: with all that a report shows.
+constexpr const char* kReportRules = "default,profiler_report,create_xgboost_report";
+
+int say(int code, const std::string& message) {
+  std::cerr << "tocsin: " << message << "\n";
+  return code;
+}
+
+/// Of each run the newest attempt, as which_run() wants them.
+std::map<core::RunUid, core::JobEvent> runs_of(const Gathering::Attempts& attempts) {
+  std::map<core::RunUid, core::JobEvent> out;
+  for (const auto& [key, of] : attempts) {  // attempts of a run come in order
+    core::JobEvent& run = out[key.first];
+    run.run = of.run;
+    run.phase = of.outcome.empty() ? core::JobPhase::heartbeat : core::JobPhase::ended;
+    run.outcome = of.outcome;
+    if (of.newest) run.time = *of.newest;
+  }
+  return out;
+}
+
+/// "there are 3 runs; name one: boost b69b40f6-…, …"
+core::Error several(const std::map<core::RunUid, core::JobEvent>& runs) {
+  constexpr std::size_t kMostNamed = 5;
+  std::string text = "there are " + std::to_string(runs.size()) + " runs; name one:";
+  std::size_t named = 0;
+  for (const auto& [uid, run] : runs) {
+    if (named == kMostNamed) break;
+    text += (named++ == 0 ? " " : ", ") + core::visible(run.run.job) + " " + core::to_text(uid);
+  }
+  return core::Error{core::Code::failed_precondition,
+                     text + (runs.size() > kMostNamed ? ", …" : "")};
+}
+
+/// The newest attempt of the run that is meant.
+core::Result<const RunReport*> chosen(const Gathering::Attempts& attempts,
+                                      const ReportOptions& options) {
+  const auto runs = runs_of(attempts);
+  core::RunUid uid;
+  if (options.run.empty() && options.job.empty()) {
+    if (runs.size() > 1) return several(runs);
+    uid = runs.begin()->first;
+  } else {
+    const bool job_alone = options.run.empty();
+    auto found = which_run(runs, job_alone ? options.job : options.run,
+                           job_alone ? std::string() : options.job);
+    if (!found) return found.error();
+    uid = found->run.uid;
+  }
+  return &(--attempts.upper_bound({uid, UINT32_MAX}))->second;
+}
+
+int show(const Gathering::Attempts& attempts, const ReportOptions& options, std::string source,
+         std::string judged_by, std::uint64_t gaps) {
+  if (attempts.empty()) return say(kFailed, "nothing is known of any run in " + source);
+  const auto found = chosen(attempts, options);
+  if (!found) return say(kFailed, found.error().message);
+  RunReport run = **found;
+  run.source = std::move(source);
+  run.judged_by = std::move(judged_by);
+  run.gaps = gaps;
+  if (!options.html.empty()) {
+    const std::string page = page_html(compose(run, version_text(), core::SystemClock().now()));
+    if (options.html != "-") {
+      if (const auto done = report::write_page(options.html, page); !done) {
+        return say(kFailed, done.error().message);
+      }
+      std::cerr << options.html << ": " << run.issues.size()
+                << (run.issues.size() == 1 ? " issue, " : " issues, ") << page.size() << " bytes\n";
+    } else {
+      std::cout << page;
+    }
+  }
+  if (options.json) {
+    std::cout << report_json(run) << "\n";
+  } else if (options.html.empty()) {
+    std::cout << page_text(compose(run, version_text(), core::SystemClock().now()));
+  }
+  return std::cout.flush().good() ? kOk : kFailed;
+}
+
+int report_recording(const ReportOptions& options);
+
+// A directory that a hook alone has written: nobody has judged it yet.
+bool to_be_judged(const ReportOptions& options, const Gathering& gathering) {
+  return gathering.attempts().empty() && !options.out.empty() && options.at.empty() &&
+         !options.out.starts_with("kafka://");
+}
+
+int report_live(const ReportOptions& options) {
+  const auto moment = parse_moment(options.at, core::SystemClock().now());
+  if (!moment) return say(kUsage, moment.error().message);
+  Looking looking;
+  if (const auto opened = looking.open(options.config_file, options.out); !opened) {
+    return refuse(opened.error());
+  }
+  auto source = view_source(looking.transport());
+  if (!source) return refuse(source.error());
+  Gathering gathering;
+  const auto apply = [&](const core::RecordView& record) {
+    const bool event = record.topic == core::topic::kRegistry ||
+                       record.topic == core::topic::kIssues || record.topic == core::topic::kAcks;
+    if (event && moment->holds(record)) gathering.apply(record);
+  };
+  if (const auto read = read_to_end(**source, apply, kReportPatience); !read)
+    return refuse(read.error());
+  if (to_be_judged(options, gathering)) return report_recording(options);
+  return show(gathering.attempts(), options, looking.transport().describe() + moment->text(),
+              "the rules of the cluster", 0);
+}
+
+int report_recording(const ReportOptions& options) {
+  embedded::ChosenRules rules;
+  if (const int code = choose_rules(options.rules, rules, kReportRules); code != kOk) return code;
+  rules.plugins.out = options.out;
+  core::NullLog log;
+  core::NullTelemetry telemetry;
+  auto transport = ingest::Transport::open_recording(options.out, {}, log, telemetry);
+  if (!transport) return say(kUnreachable, transport.error().message);
+  auto judge = Judge::create(rules, nullptr);
+  if (!judge) return say(kConfiguration, judge.error().message);
+  const auto end = read_recording(
+      **transport, core::topic::kTelemetry, {},
+      [&](const core::RecordView& record) { (*judge)->handle(record); },
+      [&] { (*judge)->collect(); });
+  if (!end) return say(kUnreachable, end.error().message);
+  (*judge)->finish();
+  return show(report::attempts_of((*judge)->judgement(), rules), options, (*transport)->describe(),
+              rules.from, end->gaps);
+}
+
+}  // namespace
+
+int report_command(const ReportOptions& options) {
+  return options.judge ? report_recording(options) : report_live(options);
+}
+
+}  // namespace tocsin::app

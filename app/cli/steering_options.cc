@@ -1,0 +1,167 @@
+#include "app/cli/steering_options.h"
+
+#include <memory>
+#include <string>
+
+#include "app/cli/capture_run.h"
+#include "app/cli/place_options.h"
+#include "app/cli/silence_commands.h"
+#include "app/cli/stop_run.h"
+#include "core/time.h"
+
+namespace tocsin::app {
+namespace {
+
+CLI::Option* add_duration(CLI::App& command, const std::string& name, core::Duration& out,
+                          const std::string& help) {
+  return command
+      .add_option_function<std::string>(
+          name,
+          [&out, name](const std::string& text) {
+            const auto given = core::parse_duration(text);
+            if (!given) {
+              throw CLI::ValidationError(name,
+                                         "\"" + text + "\" is no duration, such as 30s or 5m");
+            }
+            out = *given;
+          },
+          help)
+      ->type_name("DURATION");
+}
+
+template <typename Options>
+void add_dry_run(CLI::App& command, Options& out) {
+  command.add_flag("--dry-run", out.dry_run, "Show what would be asked, and write nothing");
+}
+
+void add_silence_add(CLI::App& silence, Invocation& out,
+                     const std::shared_ptr<SilenceOptions>& options) {
+  auto* add = silence.add_subcommand("add");
+  add->add_option("matchers", options->matchers,
+                  "label=\"value\", with =, !=, =~ or !~; an issue must match all of them "
+                  "(docs/routing.md)")
+      ->type_name("MATCHER");
+  add->add_option("--run", options->run,
+                  "Match this run: ID or unique prefix, job, or name with --job")
+      ->type_name("RUN");
+  add->add_option("--job", options->job, "Match all runs of this job")->type_name("JOB");
+  add_duration(*add, "--for", options->lasts, "Last so long (default: 1h)");
+  add->add_option("--comment", options->comment, "Say why")->type_name("TEXT")->required();
+  add_duration(*add, "--in", options->begins, "Begin after so long (default: now)");
+  add->add_option("--author", options->author, "Name who asks (default: user@host)")
+      ->type_name("NAME");
+  add->add_option("--actions", options->actions, "Hold back only these (default: both)")
+      ->type_name("ACTIONS")
+      ->check(CLI::IsMember({"notify", "stop_training"}));
+  add->add_flag("--dry-run", options->dry_run,
+                "Show the open issues that match, and write nothing");
+  add_place(*add, *options);
+  add->callback([&out, options] { out.run = [options] { return silence_add(*options); }; });
+}
+
+void add_targets(CLI::App& capture, CaptureRunOptions& out) {
+  auto* collections = capture
+                          .add_option("--collection", out.collections,
+                                      "Capture this built-in collection (docs/collections.md); "
+                                      "repeatable")
+                          ->type_name("NAME");
+  capture
+      .add_option("--statistic", out.statistics,
+                  "Add this statistic to the base columns (docs/statistics.md); repeatable")
+      ->type_name("NAME");
+  capture.add_flag("--raw", out.raw, "Capture the elements too (docs/raw-tensors.md)");
+  capture.add_option("--every", out.every, "Capture every so many steps (default: 1)")
+      ->type_name("STEPS")
+      ->check(CLI::PositiveNumber);
+  capture
+      .add_option("--steps", out.steps,
+                  "Capture for so many steps from now (default: 100; a pause lasts until --resume)")
+      ->type_name("STEPS")
+      ->check(CLI::PositiveNumber);
+  auto* stacks = capture.add_flag("--stacks", out.stacks,
+                                  "Show the stacks of all threads of each rank instead");
+  auto* trace = capture
+                    .add_option("--trace", out.trace,
+                                "Record so many steps with PyTorch's profiler instead, the same on "
+                                "all ranks (docs/capture-by-hand.md)")
+                    ->type_name("STEPS");
+  trace->check(CLI::Range(1, 10000))->excludes(stacks)->excludes(collections);
+  stacks->excludes(collections);
+  auto* pause = capture.add_flag("--pause", out.pause, "Stop capturing tensors until --resume");
+  auto* resume = capture.add_flag("--resume", out.resume, "End a pause, whoever asked for it");
+  for (CLI::Option* one : {pause, resume}) {
+    one->excludes(collections)->excludes(stacks)->excludes(trace);
+  }
+  resume->excludes(pause);
+  capture.add_flag("--end", out.end, "Withdraw what you have asked for")
+      ->excludes(collections)
+      ->excludes(stacks)
+      ->excludes(trace)
+      ->excludes(pause)
+      ->excludes(resume);
+}
+
+}  // namespace
+
+void add_stop(CLI::App& app, Invocation& out) {
+  auto* stop = app.add_subcommand("stop");
+  const auto options = std::make_shared<StopRunOptions>();
+  add_run_name(*stop, *options)->required();
+  stop->add_option("--reason", options->reason, "Say why; the message to people repeats it")
+      ->type_name("TEXT");
+  stop->add_option("--mode", options->terms.mode, "Ask for this (default: checkpoint_then_stop)")
+      ->type_name("MODE")
+      ->check(CLI::IsMember({"stop", "checkpoint_then_stop", "pause"}));
+  add_duration(*stop, "--ack", options->terms.ack,
+               "Send SIGTERM if the loop has not accepted by then (default: 30s)");
+  add_duration(*stop, "--grace", options->terms.grace,
+               "Wait so long from SIGTERM to SIGKILL (default: 1m)");
+  stop->add_flag("--force", options->terms.allow_force, "Allow SIGKILL");
+  add_duration(*stop, "--wait", options->wait,
+               "Wait so long for the end; 0s: do not wait (default: 2m)");
+  add_dry_run(*stop, *options);
+  add_place(*stop, *options);
+  stop->callback([&out, options] { out.run = [options] { return stop_run(*options); }; });
+}
+
+void add_silence(CLI::App& app, Invocation& out) {
+  auto* silence = app.add_subcommand("silence");
+  silence->require_subcommand(1);
+  const auto options = std::make_shared<SilenceOptions>();
+  add_silence_add(*silence, out, options);
+  auto* list = silence->add_subcommand("list");
+  list->add_flag("--all", options->all, "Show those that ended within five days too");
+  add_place(*list, *options);
+  list->callback([&out, options] { out.run = [options] { return silence_list(*options); }; });
+  auto* expire = silence->add_subcommand("expire");
+  expire->add_option("id", options->id, "Silence ID from the list; a unique prefix is enough")
+      ->type_name("ID")
+      ->required();
+  add_place(*expire, *options);
+  expire->callback([&out, options] { out.run = [options] { return silence_expire(*options); }; });
+}
+
+void add_capture(CLI::App& app, Invocation& out) {
+  auto* capture = app.add_subcommand("capture");
+  const auto options = std::make_shared<CaptureRunOptions>();
+  add_run_name(*capture, *options)->required();
+  add_targets(*capture, *options);
+  capture->add_option("--reason", options->reason, "Say why")->type_name("TEXT");
+  add_duration(*capture, "--wait", options->wait,
+               "Wait so long for answers; 0s: do not wait (default: 30s)");
+  add_dry_run(*capture, *options);
+  add_place(*capture, *options);
+  capture->callback([&out, options] {
+    const bool named = !options->collections.empty() || options->stacks || options->trace > 0 ||
+                       options->pause || options->resume;
+    if (!options->end && !named) {
+      throw CLI::ValidationError(
+          "--collection",
+          "name what to capture, or give --stacks, --trace, --pause, --resume or "
+          "--end");
+    }
+    out.run = [options] { return capture_run(*options); };
+  });
+}
+
+}  // namespace tocsin::app

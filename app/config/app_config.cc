@@ -1,0 +1,175 @@
+#include "app/config/app_config.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <sstream>
+
+#include "app/config/alarm_check.h"
+#include "collectors/hook/hook.h"
+#include "core/identity.h"
+#include "core/json.h"
+#include "core/text.h"
+
+namespace tocsin::app {
+namespace {
+
+bool known(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void check_rule_receivers(const config::Reader& root, const AppConfig& config) {
+  for (const auto& rule : config.rules.rules) {
+    for (std::size_t i = 0; i < rule.actions.size(); ++i) {
+      const std::string& receiver = rule.actions[i];
+      if (known(config.receivers.names, receiver)) continue;
+      std::string message =
+          "rule \"" + rule.name + "\" names receiver \"" + receiver + "\", which does not exist";
+      if (const auto near = core::nearest(receiver, config.receivers.names); !near.empty()) {
+        message += "; did you mean \"" + near + "\"?";
+      }
+      const std::string list = path_of_rule(root, rule) + ".actions";
+      const std::string item = list + "[" + std::to_string(i) + "]";
+      root.error(root.value(item) ? item : list, std::move(message));
+    }
+  }
+}
+
+void check_when(const config::Reader& root, const AppConfig& config) {
+  for (const auto& integration : config.receivers.integrations) {
+    const auto parsed = routing::Matchers::parse(integration.common.when);
+    if (parsed) continue;
+    root.error("receivers", "`when` of " + integration.common.id + ": " + parsed.error().message);
+  }
+}
+
+// Every top-level key but `rules`.
+constexpr std::array<std::string_view, 15> kSections{
+    "transport", "topics", "cluster", "labels", "collect", "capture", "engine",  "receivers",
+    "route",     "router", "http",    "log",    "plugins", "reports", "evidence"};
+
+std::vector<std::string> files_of(const config::Reader& root, const AppConfig& config,
+                                  const std::string& path) {
+  std::vector<std::string> out{path};
+  const auto add = [&](const std::string& key) {
+    std::string file = root.location(key).file;
+    if (!file.empty() && !known(out, file)) out.push_back(std::move(file));
+  };
+  for (const std::string_view key : kSections) add(std::string(key));
+  for (std::size_t i = 0; i < config.rules.rules.size(); ++i) {
+    add("rules[" + std::to_string(i) + "]");
+  }
+  for (const std::string& name : config.receivers.names) add("receivers." + name);
+  return out;
+}
+
+}  // namespace
+
+void read(config::Reader& root, AppConfig& out) {
+  hook::SharedSections shared;
+  shared.cluster = out.cluster;
+  hook::read_place(root, shared);
+  root.section("collect", "system samples of this node",
+               [&](config::Reader& in) { collectors::read(in, out.collect); });
+  hook::read_capture(root, shared);
+  out.transport = std::move(shared.transport);
+  out.topics = std::move(shared.topics);
+  out.cluster = std::move(shared.cluster);
+  out.labels = std::move(shared.labels);
+  out.capture = std::move(shared.capture);
+  rules::read_rules(root, out.rules);
+  rules::read_engine(root, out.engine);
+  root.section("plugins", "rules of your own that are programs",
+               [&](config::Reader& in) { read(in, out.plugins); });
+  root.section("reports", "pages about runs that have ended",
+               [&](config::Reader& in) { read(in, out.reports); });
+  root.section("evidence", "what issues were decided by, kept longer than the topics keep it",
+               [&](config::Reader& in) { read(in, out.evidence); });
+  actions::read_receivers(root, out.receivers);
+  out.has_route = routing::read_route(root, out.route, out.receivers.names);
+  root.recurs("route.routes");
+  root.section("router", "limits of the router",
+               [&](config::Reader& in) { routing::read(in, out.router); });
+  root.section("http", "metrics and health", [&](config::Reader& in) {
+    read(in, out.http);
+    in.optional("external_url", out.external_url, "base of links in messages");
+  });
+  root.section("log", "our own log", [&](config::Reader& in) { read(in, out.log); });
+  if (!root.describing()) {
+    check_rule_receivers(root, out);
+    check_when(root, out);
+  }
+}
+
+std::vector<routing::Integration> routing_integrations(const actions::ReceiversConfig& receivers) {
+  std::vector<routing::Integration> out;
+  for (const auto& configured : receivers.integrations) {
+    routing::Integration integration;
+    integration.id = configured.common.id;
+    integration.receiver = configured.receiver;
+    integration.type = configured.type;
+    integration.index = configured.index;
+    integration.send_resolved = configured.common.send_resolved;
+    integration.max_alerts = configured.common.max_alerts;
+    integration.max_age = configured.common.max_age;
+    // Each text stands alone, with or without braces; routing takes one.
+    if (const auto when = routing::Matchers::parse(configured.common.when)) {
+      integration.when = when->canonical();
+    }
+    integration.enabled = configured.common.enabled;
+    integration.shadow = configured.common.shadow;
+    integration.stateful = configured.traits.stateful;
+    integration.every_issue = configured.traits.every_issue;
+    if (configured.traits.stops) integration.purpose = routing::Purpose::stop;
+    if (configured.traits.keeps_state) integration.purpose = routing::Purpose::show;
+    out.push_back(std::move(integration));
+  }
+  // A receiver without an action is how a route says "nobody"; routing wants something to name.
+  for (const auto& name : receivers.names) {
+    if (std::any_of(out.begin(), out.end(),
+                    [&](const routing::Integration& other) { return other.receiver == name; })) {
+      continue;
+    }
+    routing::Integration nobody;
+    nobody.id = name + "/nobody";
+    nobody.receiver = name;
+    nobody.type = "nobody";
+    nobody.enabled = false;
+    out.push_back(std::move(nobody));
+  }
+  return out;
+}
+
+std::vector<routing::RuleActions> rule_actions(const rules::RulesConfig& rules) {
+  std::vector<routing::RuleActions> out;
+  for (const auto& rule : rules.rules) {
+    if (!rule.actions.empty()) out.push_back({rule.name, rule.actions});
+  }
+  return out;
+}
+
+AppConfig load_config(const std::string& path, const config::Environment& environment,
+                      config::Diagnostics& diagnostics) {
+  AppConfig out;
+  const auto document = config::Document::load(path, environment, diagnostics);
+  if (!document) return out;
+  document->read(diagnostics, [&](config::Reader& root) {
+    read(root, out);
+    check_alarms(root, out);
+    out.files = files_of(root, out, path);
+  });
+  for (const std::string_view key : kSections) {
+    if (const auto value = document->value(key)) {
+      out.sections.emplace(key, core::to_json(*value));
+    }
+  }
+  explain_misplaced(*document, diagnostics);
+  diagnostics.sort(path);
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  out.version = core::params_hash(text.str());
+  return out;
+}
+
+}  // namespace tocsin::app

@@ -1,0 +1,133 @@
+#include "app/config/route_check.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tocsin::app {
+namespace {
+
+using routing::Matchers;
+using routing::MatchOperator;
+using routing::RouteConfig;
+
+// The values that a term allows, where these can be listed: = "a", =~ "a|b".
+std::optional<std::vector<std::string>> values_of(const Matchers::Term& term) {
+  if (term.op == MatchOperator::equal) return std::vector<std::string>{term.value};
+  if (term.op != MatchOperator::regex) return std::nullopt;
+  std::vector<std::string> out(1);
+  for (const char c : term.value) {
+    if (c == '|') {
+      out.emplace_back();
+    } else if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-') {
+      out.back() += c;
+    } else {
+      return std::nullopt;
+    }
+  }
+  return out;
+}
+
+// Does term `index` of `wide` hold for every issue that `narrow` matches?
+bool implied(const Matchers& wide, std::size_t index, const Matchers& narrow) {
+  const Matchers::Term& term = wide.terms()[index];
+  if (term.op == MatchOperator::regex && term.value == ".*") return true;
+  return std::any_of(narrow.terms().begin(), narrow.terms().end(), [&](const auto& given) {
+    if (given.name != term.name) return false;
+    if (given.op == term.op && given.value == term.value) return true;
+    const auto values = values_of(given);
+    return values && std::all_of(values->begin(), values->end(), [&](const std::string& value) {
+             return wide.holds(index, value);
+           });
+  });
+}
+
+bool covers(const Matchers& wide, const Matchers& narrow) {
+  for (std::size_t i = 0; i < wide.terms().size(); ++i) {
+    if (!implied(wide, i, narrow)) return false;
+  }
+  return true;
+}
+
+/// What a route has of its parents where it says nothing itself.
+struct Inherited {
+  core::Duration interval = std::chrono::minutes(5);
+  core::Duration repeat = std::chrono::hours(4);  // the shortest step
+};
+
+class RouteCheck {
+ public:
+  explicit RouteCheck(const config::Reader& root) : root_(root) {}
+
+  void look(const RouteConfig& route, const std::string& path, Inherited values) const {
+    const bool own = route.group_interval || route.repeat_interval;
+    values.interval = route.group_interval.value_or(values.interval);
+    if (route.repeat_interval && !route.repeat_interval->empty()) {
+      values.repeat =
+          std::min_element(route.repeat_interval->begin(), route.repeat_interval->end(),
+                           [](const auto& a, const auto& b) { return a.every < b.every; })
+              ->every;
+    }
+    if (own && values.repeat < values.interval) {
+      root_.warning(path + (route.repeat_interval ? ".repeat_interval" : ".group_interval"),
+                    "repeat_interval " + core::to_text(values.repeat) +
+                        " is below group_interval " + core::to_text(values.interval) +
+                        ": a group is looked at every group_interval, so it repeats no faster; "
+                        "lower group_interval or raise repeat_interval");
+    }
+    children(route, path);
+    for (std::size_t i = 0; i < route.routes.size(); ++i) {
+      look(route.routes[i], child(path, i), values);
+    }
+  }
+
+ private:
+  static std::string child(const std::string& path, std::size_t index) {
+    return path + ".routes[" + std::to_string(index) + "]";
+  }
+
+  void children(const RouteConfig& route, const std::string& path) const {
+    std::vector<std::optional<Matchers>> all;
+    for (const RouteConfig& one : route.routes) {
+      const auto parsed = Matchers::parse(one.matchers);
+      all.push_back(parsed ? std::optional(*parsed) : std::nullopt);
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!all[i]) continue;  // reported where it was read
+      if (all[i]->empty()) {
+        root_.warning(
+            child(path, i),
+            "this route has no matchers and takes every issue; add `matchers`, or put its "
+            "keys into the route above it");
+      }
+      shadowed(route, path, all, i);
+    }
+  }
+
+  void shadowed(const RouteConfig& route, const std::string& path,
+                const std::vector<std::optional<Matchers>>& all, std::size_t index) const {
+    for (std::size_t i = 0; i < index; ++i) {
+      if (route.routes[i].proceed || !all[i] || !covers(*all[i], *all[index])) continue;
+      const std::string place = child(path, index);
+      const config::Location first = root_.location(child(path, i));
+      root_.warning(root_.value(place + ".matchers") ? place + ".matchers" : place,
+                    "no issue reaches this route: the route of line " + std::to_string(first.line) +
+                        " (matchers " + all[i]->canonical() +
+                        ") takes all of them before; put this route first, or set `continue: true` "
+                        "there");
+      return;
+    }
+  }
+
+  const config::Reader& root_;
+};
+
+}  // namespace
+
+void check_routes(const config::Reader& root, const AppConfig& config) {
+  if (config.has_route) RouteCheck(root).look(config.route, "route", {});
+}
+
+}  // namespace tocsin::app

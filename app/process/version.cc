@@ -1,0 +1,22 @@
+#include "app/process/version.h"
+
+#ifndef TOCSIN_VERSION
+#error "the build gives TOCSIN_VERSION"
+#endif
+
+namespace tocsin::app {
+
+std::string build_version() { return TOCSIN_VERSION; }
+
+std::string build_compiler() {
+#if defined(__clang__)
+  return "clang " + std::to_string(__clang_major__) + "." + std::to_string(__clang_minor__) + "." +
+         std::to_string(__clang_patchlevel__);
+#else
+  return "gcc " + std::to_string(__GNUC__) + "." + std::to_string(__GNUC_MINOR__) + "." +
+         std::to_string(__GNUC_PATCHLEVEL__);
+#endif
+}
+std::string version_text() { return std::string("tocsin ") + build_version(); }
+
+}  // namespace tocsin::app

@@ -1,0 +1,393 @@
+#include "routing/flush/flush.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "core/identity.h"
+#include "routing/tables/size.h"
+#include "routing/tables/told.h"
+
+namespace tocsin::routing {
+namespace {
+
+using core::NotificationKind;
+using core::WallTime;
+
+constexpr core::Duration kCloseMaxAge = std::chrono::hours(24 * 7);
+bool knows(const TellLog& log, const IssueState& issue) {
+  const auto found = log.told.find(issue.key);
+  return found != log.told.end() && found->second.episode == issue.episode;
+}
+
+/// A firing member that followed from another one: as long as that one fires here and is told, or is
+/// about to be, it is evidence and no news of its own. But what is worse than its cause is.
+class Folding {
+ public:
+  Folding(const FlushDecision& decision, const TellLog& log) {
+    for (const auto* list : {&decision.firing, &decision.suppressed}) {
+      for (const Mention& mention : *list) {
+        const IssueState& issue = *mention.state;
+        if (list == &decision.firing || knows(log, issue)) by_key_.emplace(issue.key, &issue.issue);
+      }
+    }
+  }
+  [[nodiscard]] bool folds(const IssueState& issue) const {
+    const auto& causes = issue.issue.caused_by;
+    return std::any_of(causes.begin(), causes.end(), [&](const core::Cause& cause) {
+      const auto found = by_key_.find(cause.issue_key);
+      return found != by_key_.end() && cause.issue_key != issue.key &&
+             found->second->severity >= issue.issue.severity && !follows(*found->second, issue);
+    });
+  }
+
+ private:
+  /// Of two that name each other, because one of them fired before and fires again, the later one
+  /// follows.
+  static bool follows(const core::Issue& cause, const IssueState& issue) {
+    return std::any_of(cause.caused_by.begin(), cause.caused_by.end(),
+                       [&](const core::Cause& one) { return one.issue_key == issue.key; }) &&
+           cause.starts_at > issue.issue.starts_at;
+  }
+
+  std::map<std::string_view, const core::Issue*> by_key_;
+};
+
+/// Sorts the members into the decision's lists, and moves resolves that must wait into `owed`.
+class Sorter {
+ public:
+  Sorter(const FlushContext& context, TellLog& log, FlushDecision& decision)
+      : context_(context), log_(log), decision_(decision) {}
+
+  void add(const FlushMember& member) {
+    const IssueState& issue = *member.state;
+    const bool visible = member.visible_to(context_.integration);
+    const bool belongs = !member.strayed || knows(log_, issue);
+    if (member.firing && context_.integration.enabled && visible && belongs && wanted(issue)) {
+      decision_.firing.push_back({&issue, issue.episode, true, member.over});
+      speak_for_debt(issue);
+      return;
+    }
+    if (member.firing && knows(log_, issue)) {
+      decision_.suppressed.push_back({&issue, issue.episode, true, member.over});
+      return;
+    }
+    if (const auto told = log_.told.find(issue.key); told != log_.told.end()) {
+      end_told(issue, told->second.episode, visible);
+    } else if (const auto owed = log_.owed.find(issue.key); owed != log_.owed.end() && visible) {
+      decision_.resolved.push_back({&issue, owed->second.episode, false});
+    }
+  }
+
+  /// Firing episodes among the visible that the log does not know and that are not folded.
+  [[nodiscard]] bool has_news() const {
+    const auto unknown = [&](const Mention& mention) { return !knows(log_, *mention.state); };
+    const auto& firing = decision_.firing;
+    if (std::none_of(firing.begin(), firing.end(), unknown)) return false;
+    if (context_.route.beside) return true;  // a rule's actions are for that rule
+    const Folding folding(decision_, log_);
+    return std::any_of(firing.begin(), firing.end(), [&](const Mention& mention) {
+      return unknown(mention) && !folding.folds(*mention.state);
+    });
+  }
+  /// Something visible fires that the log does not know: without news it is folded.
+  [[nodiscard]] bool knows_less() const {
+    return std::any_of(decision_.firing.begin(), decision_.firing.end(),
+                       [&](const Mention& mention) { return !knows(log_, *mention.state); });
+  }
+  [[nodiscard]] bool has_escalated() const {
+    return std::any_of(
+        decision_.firing.begin(), decision_.firing.end(), [&](const Mention& mention) {
+          const auto told = log_.told.find(mention.state->key);
+          return told != log_.told.end() && mention.state->issue.severity > told->second.severity;
+        });
+  }
+
+ private:
+  /// The newer episode speaks for the end that is owed, if its message arrives.
+  void speak_for_debt(const IssueState& issue) {
+    const auto owed = log_.owed.find(issue.key);
+    if (owed == log_.owed.end()) return;
+    decision_.over.emplace_back(
+        issue.key, TellLog::Told{owed->second.episode, issue.issue.severity, 0, false});
+    log_.owed.erase(owed);
+    decision_.changed = true;
+  }
+  [[nodiscard]] bool wanted(const IssueState& issue) const {
+    return context_.filter == nullptr || context_.filter->matches(issue.issue.labels);
+  }
+
+  /// A told episode is over (the issue may fire again, unseen, in a later one).
+  void end_told(const IssueState& issue, std::uint64_t episode, bool visible) {
+    // Who keeps no incident open has read the end with the beginning.
+    if (log_.told.at(issue.key).over && !context_.integration.stateful) return;
+    if (!context_.integration.send_resolved || visible || context_.integration.stateful) {
+      decision_.resolved.push_back({&issue, episode, false});
+    } else {
+      log_.owed[issue.key] = {episode, context_.tick};
+      decision_.changed = true;
+    }
+  }
+
+  const FlushContext& context_;
+  TellLog& log_;
+  FlushDecision& decision_;
+};
+
+/// How many there were.
+std::size_t drop_stale_debts(const FlushContext& context, TellLog& log) {
+  std::size_t dropped = 0;
+  for (auto at = log.owed.begin(); at != log.owed.end();) {
+    const bool old = context.tick - at->second.since > context.owed_max_age;
+    dropped += old ? 1 : 0;
+    at = old ? log.owed.erase(at) : std::next(at);
+  }
+  return dropped;
+}
+
+bool repeat_is_due(const FlushContext& context, const TellLog& log, const FlushDecision& decision) {
+  if (decision.firing.empty() || !log.last_tick) return false;
+  WallTime oldest = context.tick;
+  for (const auto* list : {&decision.firing, &decision.suppressed}) {
+    for (const Mention& mention : *list) oldest = std::min(oldest, mention.state->issue.starts_at);
+  }
+  return context.tick - *log.last_tick >= context.route.repeat_every(context.tick - oldest);
+}
+
+/// Resolves that stay owed after this flush: those not among the ones it would tell.
+bool owes_more(const TellLog& log, const FlushDecision& decision) {
+  const auto paid =
+      std::count_if(decision.resolved.begin(), decision.resolved.end(),
+                    [&](const Mention& mention) { return log.owed.count(mention.state->key) > 0; });
+  return log.owed.size() > static_cast<std::size_t>(paid);
+}
+
+void choose(const FlushContext& context, const TellLog& log, const Sorter& sorter,
+            FlushDecision& decision) {
+  const auto say = [&](std::string_view reason, NotificationKind kind) {
+    decision.reason = reason;
+    decision.kind = kind;
+  };
+  // What the far side never got it can neither update nor close.
+  const bool placed = incident_open(log);
+  const auto further = [&](NotificationKind kind) {
+    return placed ? kind : NotificationKind::open;
+  };
+  const bool tells_resolves = context.integration.send_resolved && placed;
+  if (log.told.empty() && !decision.firing.empty()) {
+    say("first", NotificationKind::open);
+  } else if (sorter.has_news()) {
+    say("new_issues", further(NotificationKind::update));
+  } else if (!decision.still_firing && !decision.resolved.empty() && !owes_more(log, decision)) {
+    say("all_resolved", NotificationKind::close);
+    if (!tells_resolves) decision.kind.reset();
+  } else if (tells_resolves && !decision.resolved.empty()) {
+    say("some_resolved", NotificationKind::update);
+  } else if (sorter.has_escalated()) {
+    say("severity_raised", further(NotificationKind::update));
+  } else if (repeat_is_due(context, log, decision)) {
+    say("repeat", further(NotificationKind::repeat));
+  } else if (sorter.knows_less()) {
+    decision.reason = "folded";  // counted: people are told of less than what fires
+  }
+}
+
+/// Afterwards `log.told` holds the firing episodes of the decision and nothing else. Returns whether
+/// it did not before.
+bool keep_told(const FlushContext& context, FlushDecision& decision, TellLog& log) {
+  bool changed = false;
+  for (const auto* list : {&decision.firing, &decision.suppressed}) {
+    const bool shown = decision.kind.has_value() && list == &decision.firing;
+    for (const Mention& mention : *list) {
+      // Folded, and no message lists it yet: the far side does not know it.
+      if (!decision.kind && !knows(log, *mention.state)) continue;
+      const auto [known, fresh] = log.told.try_emplace(mention.state->key);
+      const bool same = !fresh && known->second.episode == mention.episode;
+      TellLog::Told entry{mention.episode, mention.state->issue.severity, 0, false};
+      entry.over = same ? known->second.over : mention.over;
+      if (same && !shown) entry.severity = known->second.severity;
+      if (same) entry.by = known->second.by;
+      if (!same && decision.kind) entry.by = log.seq + 1;
+      if (!same && !fresh && decision.kind && context.integration.send_resolved) {
+        decision.over.emplace_back(mention.state->key, known->second);
+      }
+      changed = changed || fresh || !(known->second == entry);
+      known->second = entry;
+    }
+  }
+  if (log.told.size() == decision.firing.size() + decision.suppressed.size()) return changed;
+  std::set<std::string_view> still;
+  for (const auto* list : {&decision.firing, &decision.suppressed}) {
+    for (const Mention& mention : *list) still.insert(mention.state->key);
+  }
+  const auto past = [&](const auto& entry) { return still.count(entry.first) == 0; };
+  return std::erase_if(log.told, past) > 0 || changed;
+}
+
+void keep_books(const FlushContext& context, FlushDecision& decision, TellLog& log) {
+  if (decision.kind && context.integration.send_resolved) {
+    for (const Mention& mention : decision.resolved) {
+      const auto told = log.told.find(mention.state->key);
+      TellLog::Told entry{mention.episode, mention.state->issue.severity, 0, false};
+      if (told != log.told.end()) entry = told->second;
+      decision.over.emplace_back(mention.state->key, entry);
+    }
+  }
+  decision.changed = keep_told(context, decision, log) || decision.changed;
+  for (const Mention& mention : decision.resolved) {
+    decision.changed = log.owed.erase(mention.state->key) > 0 || decision.changed;
+  }
+  if (!decision.kind) return;
+  log.last_tick = context.tick;
+  ++log.seq;
+  decision.changed = true;
+}
+
+core::NotifiedIssue line(const Mention& mention, WallTime tick) {
+  core::NotifiedIssue out{mention.state->key, mention.episode, report_of(mention)};
+  if (mention.firing && !mention.over) {
+    out.issue.status = core::IssueStatus::firing;
+    out.issue.resolution = core::Resolution::none;
+    out.issue.ends_at.reset();
+    out.issue.ending.reset();
+  } else if (out.issue.status == core::IssueStatus::firing) {
+    // It goes on firing elsewhere; what ends is this group's incident.
+    out.issue.status = core::IssueStatus::resolved;
+    out.issue.resolution = core::Resolution::superseded;
+    out.issue.ends_at = std::max(tick, out.issue.starts_at);
+    out.issue.ending = core::Ending{"It is told elsewhere from now on.", {}, {}, {}};
+  }
+  return out;
+}
+
+/// The first `limit` in the order of a message.
+void put_first(std::vector<Mention>& mentions, std::size_t limit) {
+  const auto end = mentions.begin() + static_cast<std::ptrdiff_t>(std::min(limit, mentions.size()));
+  std::partial_sort(mentions.begin(), end, mentions.end(), told_before);
+}
+
+/// Lists what fits: at most max_alerts, and bytes as far as a record holds them. The first one is
+/// always listed. Returns how many were left out.
+std::size_t list(std::vector<Mention> mentions, const FlushContext& context,
+                 std::vector<core::NotifiedIssue>& out, std::size_t& bytes) {
+  const std::size_t most =
+      context.integration.max_alerts == 0 ? mentions.size() : context.integration.max_alerts;
+  put_first(mentions, most);
+  for (const Mention& mention : mentions) {
+    if (out.size() >= most) break;
+    const std::size_t size = approximate_bytes(report_of(mention));
+    if (bytes > 0 && bytes + size > kMaxMessageBytes) break;
+    bytes += size;
+    out.push_back(line(mention, context.tick));
+  }
+  return mentions.size() - out.size();
+}
+
+core::Labels common_labels(const std::vector<Mention>& mentions) {
+  core::Labels common;
+  if (mentions.empty()) return common;
+  for (const auto& [name, value] : mentions.front().state->issue.labels.entries()) {
+    const bool shared = std::all_of(mentions.begin(), mentions.end(),
+                                    [&, &label = name, &wanted = value](const Mention& one) {
+                                      return one.state->issue.labels.get(label) == wanted;
+                                    });
+    if (shared) common.set(name, value);
+  }
+  return common;
+}
+
+/// The incident goes by its first sign, the first issue of the message: labels of the group, rule and
+/// severity name no other one than its headline.
+void name_by_first_sign(core::Notification& out) {
+  if (out.issues.empty()) return;
+  const core::Labels& first = out.issues.front().issue.labels;
+  core::Labels group;
+  for (const auto& [name, value] : out.group_labels.entries()) {
+    group.set(name, first.has(name) ? first.get(name) : value);
+  }
+  out.group_labels = std::move(group);
+  for (const std::string_view name : {"alertname", "rule", "severity"}) {
+    if (first.has(name)) out.common_labels.set(name, first.get(name));
+  }
+}
+
+}  // namespace
+
+const core::Issue& report_of(const Mention& mention) {
+  const auto past = mention.state->past.find(mention.episode);
+  return past == mention.state->past.end() ? mention.state->issue : past->second;
+}
+
+bool told_before(const Mention& a, const Mention& b) {
+  const auto rank = [](const Mention& mention) {
+    return std::make_tuple(-static_cast<int>(mention.state->issue.severity),
+                           !mention.state->issue.caused_by.empty(), mention.state->issue.starts_at,
+                           std::string_view(mention.state->key), mention.episode);
+  };
+  return rank(a) < rank(b);
+}
+
+FlushDecision decide(const std::vector<FlushMember>& members, const FlushContext& context,
+                     TellLog& log, std::uint64_t& owed_dropped) {
+  FlushDecision decision;
+  const std::size_t stale = drop_stale_debts(context, log);
+  owed_dropped += stale;
+  decision.changed = stale > 0;
+  Sorter sorter(context, log, decision);
+  for (const FlushMember& member : members) sorter.add(member);
+  const auto fires = [](const Mention& mention) { return !mention.over; };
+  decision.still_firing =
+      std::any_of(decision.firing.begin(), decision.firing.end(), fires) ||
+      std::any_of(decision.suppressed.begin(), decision.suppressed.end(), fires);
+  choose(context, log, sorter, decision);
+  if (!context.integration.enabled) decision.kind.reset();
+  keep_books(context, decision, log);
+  return decision;
+}
+
+core::Notification compose(const Group& group, const FlushContext& context,
+                           const FlushDecision& decision, const TellLog& log, WallTime now,
+                           const std::string& config_version) {
+  const Integration& integration = context.integration;
+  core::Notification out;
+  out.notification_id = core::make_id(
+      "ntf_",
+      {integration.id, group.hash, std::to_string(group.generation), std::to_string(log.seq)});
+  out.integration = integration.id;
+  out.type = integration.type;
+  out.receiver = integration.receiver;
+  out.route_id = group.route_id;
+  out.group_key = group.key;
+  out.group_hash = group.hash;
+  out.generation = group.generation;
+  out.reason = decision.reason;
+  out.kind = *decision.kind;
+  out.firing = decision.still_firing;
+  out.group_labels = group.labels;
+  std::vector<Mention> mentions = decision.firing;
+  if (integration.send_resolved) {
+    mentions.insert(mentions.end(), decision.resolved.begin(), decision.resolved.end());
+    out.resolved_count = decision.resolved.size();
+  }
+  const auto over = static_cast<std::uint64_t>(
+      std::count_if(decision.firing.begin(), decision.firing.end(),
+                    [](const Mention& mention) { return mention.over; }));
+  out.firing_count = decision.firing.size() - over;
+  out.resolved_count += over;
+  out.common_labels = common_labels(mentions);
+  std::size_t bytes = 0;
+  out.truncated = list(std::move(mentions), context, out.issues, bytes);
+  out.truncated += list(decision.suppressed, context, out.suppressed, bytes);
+  name_by_first_sign(out);
+  out.decided_at = now;
+  const bool close = out.kind == NotificationKind::close;
+  out.expires_at =
+      now + (close ? std::max(integration.max_age, kCloseMaxAge) : integration.max_age);
+  out.config_version = config_version;
+  return out;
+}
+
+}  // namespace tocsin::routing

@@ -1,0 +1,236 @@
+#include "routing/flush/teller.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "routing/flush/message_parts.h"
+#include "routing/tables/size.h"
+#include "routing/tables/told.h"
+
+namespace tocsin::routing {
+
+using core::Duration;
+using core::WallTime;
+
+namespace {
+
+/// A tick that comes later than this tells what is true when it comes.
+constexpr Duration kLate = std::chrono::seconds(1);
+
+/// The issue ended without having recovered: with its job, an attempt or its rule. So it is news
+/// although it is over. (A rule that stops a job within group_wait would otherwise never be heard of.)
+/// But an action of a rule acts on the run, and there another attempt runs by now, or no such rule.
+bool ended_unrecovered(const Group& group, const IssueState& state) {
+  if (state.firing) return false;
+  switch (state.issue.resolution) {
+    case core::Resolution::job_ended:
+      return true;
+    case core::Resolution::superseded:
+    case core::Resolution::rule_removed:
+    case core::Resolution::rule_changed:
+      return !group.route->beside;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void Teller::flush_due(const std::string& hash, WallTime due, WallTime now) {
+  Group& group = *groups_.find(hash);
+  if (const auto tick = turns_.tick_for(group, due, now)) flush(group, *tick, now);
+}
+
+void Teller::flush(Group& group, WallTime tick, WallTime now) {
+  ++counted_.flushes;
+  flush_delays_.push_back(now - tick);
+  if (nothing_to_decide(group, tick)) {
+    for (const Integration* integration : group.route->integrations) {
+      note(group, integration->id, "none");
+    }
+    turns_.advance(group, tick, now);
+    group.unsaved = true;  // its grid follows from the stored point as well
+    turns_.arrange(group);
+    return;
+  }
+  const std::vector<FlushMember> members = freeze(group, now - tick > kLate ? now : tick, now);
+  examined_ += members.size() * std::max<std::size_t>(1, group.route->integrations.size());
+  for (const Integration* integration : group.route->integrations) {
+    tell(group, *integration, members, tick, now);
+  }
+  part(group, members);
+  turns_.advance(group, tick, now);
+  if (group.members.empty()) groups_.dissolve(group, tick);
+  turns_.arrange(group);
+  group.unsaved = false;
+  groups_.touch(group);
+}
+
+/// Nothing has happened to the group since it was last looked at, and no repeat is due.
+bool Teller::nothing_to_decide(const Group& group, WallTime tick) const {
+  if (group.changed || !group.running) return false;
+  const WallTime since = group.last_tick.value_or(group.created_at);
+  const bool differs =
+      std::any_of(options_.suppressors.begin(), options_.suppressors.end(),
+                  [&](const auto& one) { return one->may_differ(group.labels, since, tick); });
+  if (differs) return false;
+  const Duration repeat = group.route->shortest_repeat();
+  return std::all_of(group.route->integrations.begin(), group.route->integrations.end(),
+                     [&](const Integration* integration) {
+                       const auto found = group.logs->find(integration->id);
+                       if (found == group.logs->end()) return true;
+                       const TellLog& log = found->second;
+                       const bool quiet =
+                           log.told.empty() || !log.last_tick || tick - *log.last_tick < repeat;
+                       return log.owed.empty() && quiet;
+                     });
+}
+
+bool Teller::passed_quietly(const Group& group, WallTime now) const {
+  if (!group.next_tick || *group.next_tick > now) return false;
+  return nothing_to_decide(group, last_on_grid(*group.next_tick, group.route->group_interval, now));
+}
+
+std::vector<FlushMember> Teller::freeze(const Group& group, WallTime tick, WallTime now) {
+  std::vector<FlushMember> members;
+  members.reserve(group.members.size());
+  for (const auto& [key, joined] : group.members) {
+    const IssueState* state = joined.state;
+    FlushMember member;
+    member.state = state;
+    const bool untold = ended_unrecovered(group, *state) && !told_in(*group.logs, key);
+    // What ended since the tick fired at it. An end that is still to come is one by a clock ahead of
+    // ours: waiting for it would keep back the end, and what is folded behind it, for as long.
+    const bool ended_since =
+        !state->firing && *state->issue.ends_at > tick && *state->issue.ends_at <= now;
+    member.firing = state->firing || untold || ended_since;
+    member.over = member.firing && !state->firing;
+    member.strayed = joined.strayed;
+    for (const auto& suppressor : options_.suppressors) {
+      suppressor->reasons(state->issue, issues_, tick, member.reasons);
+    }
+    counted_.suppressed += member.reasons.size();
+    members.push_back(std::move(member));
+  }
+  return members;
+}
+
+void Teller::tell(const Group& group, const Integration& integration,
+                  const std::vector<FlushMember>& members, WallTime tick, WallTime now) {
+  log_.change(group.hash, integration.id, [&](TellLog& log) {
+    const FlushContext context{*group.route, integration, tree_.filter_of(integration), tick,
+                               options_.limits.owed_max_age};
+    log.by_issue = integration.every_issue;
+    FlushDecision decision = decide(members, context, log, counted_.owed_dropped);
+    note(group, integration.id, decision.reason);
+    const bool changed = decision.changed;
+    if (decision.kind) say(group, context, std::move(decision), log, now);
+    return changed;
+  });
+}
+
+/// A message, or where each issue is told by itself as many as that takes.
+void Teller::say(const Group& group, const FlushContext& context, FlushDecision decision,
+                 TellLog& log, WallTime now) {
+  if (!context.integration.every_issue) {
+    return send(log, decision,
+                compose(group, context, decision, log, now, options_.config_version));
+  }
+  for (FlushDecision& part : in_parts(std::move(decision), context, log)) {
+    log.seq = part.seq;
+    send(log, part, compose(group, context, part, log, now, options_.config_version));
+  }
+}
+
+void Teller::send(TellLog& log, FlushDecision& decision, core::Notification notification) {
+  remember_sent(log, notification, std::move(decision.over));
+  ++counted_.notifications;
+  counted_.truncated += notification.truncated;
+  sent_bytes_ += approximate_bytes(notification);
+  notifications_.push_back(std::move(notification));
+}
+
+void Teller::note(const Group& group, const std::string& integration, std::string reason) {
+  decisions_.push_back({integration, group.route_id, group.key, std::move(reason)});
+}
+
+/// Members of which nobody has to hear any more leave.
+void Teller::part(Group& group, const std::vector<FlushMember>& members) {
+  bool again = false;
+  for (const FlushMember& member : members) {
+    IssueState& state = *group.members.at(member.state->key).state;
+    const bool owed = std::any_of(group.logs->begin(), group.logs->end(), [&](const auto& log) {
+      return log.second.owed.count(state.key) > 0;
+    });
+    const bool lost = member.firing && (member.strayed || ended_unrecovered(group, state)) &&
+                      !told_in(*group.logs, state.key);
+    if (!state.past.empty()) forget_past(state);
+    if ((!member.firing && !owed) || lost) {
+      groups_.leave(group, state);
+    } else {
+      again = again || !state.firing;  // it is over for a later tick
+    }
+  }
+  group.changed = again;
+}
+
+/// Only what some integration has still to hear is kept.
+void Teller::forget_past(IssueState& state) {
+  const auto gone = std::erase_if(state.past, [&](const auto& entry) {
+    return std::none_of(state.groups.begin(), state.groups.end(), [&](const Group* group) {
+      return concerns(*group->logs, state.key, entry.first);
+    });
+  });
+  if (gone > 0) issues_.touch(state);
+}
+
+void Teller::close(const Group& group, const std::string& integration_id, WallTime now) {
+  const Integration* integration = tree_.find_integration(integration_id);
+  log_.change(group.hash, integration_id, [&](TellLog& log) {
+    const bool silent = integration == nullptr || !integration->enabled || !integration->stateful ||
+                        !integration->send_resolved || !incident_open(log) ||
+                        (log.told.empty() && log.owed.empty());
+    FlushDecision decision;
+    decision.reason = "regrouped";
+    decision.kind = core::NotificationKind::close;
+    for (const auto& [key, member] : group.members) {
+      if (const auto told = log.told.find(key); told != log.told.end()) {
+        decision.resolved.push_back({member.state, told->second.episode, false});
+      } else if (const auto owed = log.owed.find(key); owed != log.owed.end()) {
+        decision.resolved.push_back({member.state, owed->second.episode, false});
+      }
+    }
+    log.told.clear();
+    log.owed.clear();
+    if (silent) return true;
+    ++log.seq;
+    const Route none{};
+    const FlushContext context{none, *integration, nullptr, now, {}};
+    note(group, integration_id, decision.reason);
+    say(group, context, std::move(decision), log, now);
+    return true;
+  });
+}
+
+bool Teller::spent() const {
+  const RouterOptions::Budget& budget = options_.budget;
+  return notifications_.size() >= budget.notifications || sent_bytes_ >= budget.bytes ||
+         examined_ >= budget.members;
+}
+
+void Teller::take(Output& out) {
+  out.notifications = std::exchange(notifications_, {});
+  out.decisions = std::exchange(decisions_, {});
+  out.flush_delays = std::exchange(flush_delays_, {});
+  sent_bytes_ = 0;
+}
+
+void Teller::count(Stats& stats) const {
+  stats.flushes = counted_.flushes;
+  stats.suppressed = counted_.suppressed;
+  stats.owed_dropped = counted_.owed_dropped;
+  stats.notifications = counted_.notifications;
+  stats.truncated = counted_.truncated;
+}
+
+}  // namespace tocsin::routing

@@ -1,0 +1,75 @@
+// Flushes: a group's turn has come; which integrations are told what (docs/routing.md, Flush).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/notification.h"
+#include "core/time.h"
+#include "routing/flush/flush.h"
+#include "routing/routing.h"
+#include "routing/tables/groups.h"
+#include "routing/tables/issues.h"
+#include "routing/tables/notification_log.h"
+#include "routing/tables/turns.h"
+#include "routing/tree/route_tree.h"
+
+namespace tocsin::routing {
+
+class Teller {
+ public:
+  Teller(const RouteTree& tree, const RouterOptions& options, Issues& issues, Groups& groups,
+         Turns& turns, NotificationLog& log)
+      : tree_(tree),
+        options_(options),
+        issues_(issues),
+        groups_(groups),
+        turns_(turns),
+        log_(log) {}
+
+  /// Due::flush_group.
+  void flush_due(const std::string& hash, core::WallTime due, core::WallTime now);
+  void flush(Group& group, core::WallTime tick, core::WallTime now);
+  /// The integration is no longer told of this group: its incident is closed there. Its log stays,
+  /// so that no notification id can come twice.
+  void close(const Group& group, const std::string& integration_id, core::WallTime now);
+  /// Were there ticks until `now` of which no record was made, because there was nothing to decide?
+  [[nodiscard]] bool passed_quietly(const Group& group, core::WallTime now) const;
+
+  /// Has this turn decided, or looked at, as much as one may?
+  [[nodiscard]] bool spent() const;
+  void begin_turn() { examined_ = 0; }
+  /// Hands over what was decided since the last call.
+  void take(Output& out);
+  /// Adds what it has counted.
+  void count(Stats& stats) const;
+
+ private:
+  [[nodiscard]] bool nothing_to_decide(const Group& group, core::WallTime tick) const;
+  std::vector<FlushMember> freeze(const Group& group, core::WallTime tick, core::WallTime now);
+  void tell(const Group& group, const Integration& integration,
+            const std::vector<FlushMember>& members, core::WallTime tick, core::WallTime now);
+  void say(const Group& group, const FlushContext& context, FlushDecision decision, TellLog& log,
+           core::WallTime now);
+  void send(TellLog& log, FlushDecision& decision, core::Notification notification);
+  void note(const Group& group, const std::string& integration, std::string reason);
+  void part(Group& group, const std::vector<FlushMember>& members);
+  void forget_past(IssueState& state);
+
+  const RouteTree& tree_;
+  const RouterOptions& options_;
+  Issues& issues_;
+  Groups& groups_;
+  Turns& turns_;
+  NotificationLog& log_;
+  std::vector<core::Notification> notifications_;  // these three: since the last take
+  std::vector<Decision> decisions_;
+  std::vector<core::Duration> flush_delays_;
+  std::size_t sent_bytes_ = 0;  // of notifications_
+  std::size_t examined_ = 0;    // members looked at in this turn
+  Stats counted_;               // its part of them
+};
+
+}  // namespace tocsin::routing

@@ -1,0 +1,238 @@
+#include "routing/tables/intake.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/identity.h"
+
+namespace tocsin::routing {
+
+using core::Issue;
+using core::Resolution;
+using core::WallTime;
+
+namespace {
+
+/// What belongs to one end (its issues, the answers to a stop, how the job ended) comes within this.
+constexpr core::Duration kEndSettles = std::chrono::seconds(2);
+
+Issue builtin_issue(const std::string& source, RouterIssue which, core::Labels labels,
+                    WallTime now) {
+  const std::string_view rule = own_issue(which).name;
+  Issue issue;
+  labels.set("rule", rule);
+  labels.set("severity", to_string(core::Severity::error));
+  issue.labels = std::move(labels);
+  issue.source = source;
+  issue.rule = issue.rule_type = rule;
+  issue.severity = core::Severity::error;
+  issue.time = issue.starts_at = now;
+  return issue;
+}
+
+/// It reports the next launch of the run whose issue still fires.
+bool of_next_attempt(const IssueState& known, const Issue& report) {
+  return known.firing && !report.run.uid.nil() && report.run.uid == known.issue.run.uid &&
+         known.issue.run.attempt != 0 && report.run.attempt > known.issue.run.attempt;
+}
+
+/// Is some integration still to hear that the present episode is over?
+bool told_anywhere(const IssueState& state) {
+  return std::any_of(state.groups.begin(), state.groups.end(), [&](const Group* group) {
+    return concerns(*group->logs, state.key, state.episode);
+  });
+}
+
+}  // namespace
+
+// ---- issues
+
+void Intake::on_issue(Issue issue, WallTime now) {
+  now_ = now;
+  ++stats_.events;
+  if (issue.labels.empty()) {
+    ++stats_.rejected;
+    return;
+  }
+  if (dedup_.seen(issue, now)) {
+    ++stats_.duplicates;
+    return;
+  }
+  bool clamped = false;
+  Issue normal = normalized(std::move(issue), now, options_.limits.max_future, clamped);
+  stats_.clamped += clamped ? 1 : 0;
+  follow(core::to_text(normal.run.uid), runs_.note(normal, now));
+  report(std::move(normal), now);
+  tell_overflows();
+}
+
+void Intake::report(Issue normal, WallTime now) {
+  IssueState& state = issues_.of(normal.labels);
+  if (of_next_attempt(state, normal)) end(state, Resolution::superseded, normal.starts_at);
+  const bool untold = !state.firing && told_anywhere(state);
+  switch (issues_.merge(state, std::move(normal), now, untold)) {
+    case Effect::stale:
+      ++stats_.stale;
+      return;
+    case Effect::orphan:
+      return tell_outside(state, now);
+    case Effect::began:
+    case Effect::resumed:
+      return began(state, now);
+    case Effect::ended:
+      return ended(state, now);
+    case Effect::repeated:
+      // It leads where it led, unless that hangs on another issue, or on routes that are new.
+      if (!state.leaves.empty() && state.issue.caused_by.empty()) return;
+      [[fallthrough]];
+    case Effect::updated:
+      groups_.change_all_of(state);
+      if (state.firing) groups_.route(state, now, false);
+      return;
+  }
+}
+
+void Intake::began(IssueState& state, WallTime now) {
+  groups_.change_all_of(state);
+  groups_.route(state, now, true);
+  if (const auto over = runs_.over(state.issue, now)) {
+    // Reported after its run had ended or gone on to another attempt: nobody would resolve it any
+    // more. It is news all the same.
+    ++stats_.late_issues;
+    end(state, over->first, over->second);
+  }
+  // How a run ended belongs to what is told of its end.
+  if (outlives_its_run(state.issue)) groups_.pull(state, now + kEndSettles);
+}
+
+void Intake::ended(IssueState& state, WallTime at) {
+  groups_.change_all_of(state);
+  // The end of a run is news within seconds; what its ranks said of a stop comes with it.
+  const Resolution how = state.issue.resolution;
+  if (how == Resolution::job_ended || how == Resolution::superseded) {
+    groups_.pull(state, std::max(at, now_) + kEndSettles);
+  }
+  tell_outside(state, at);
+}
+
+/// Groups see the end of a member at their next flush; of what is in none, those hear who knew it.
+void Intake::tell_outside(IssueState& state, WallTime at) {
+  if (!state.groups.empty() || state.issue.shadow) return;
+  if (!groups_.route_resolved(state, at)) ++stats_.orphan_resolves;
+}
+
+void Intake::end(IssueState& state, Resolution resolution, WallTime at) {
+  if (issues_.end(state, resolution, at)) ended(state, at);
+}
+
+void Intake::lose(const Agenda::Entry& due) { follow(due.key, runs_.lose(due)); }
+
+void Intake::expire(const Agenda::Entry& due) {
+  if (IssueState* issue = issues_.state_of(due.key)) end(*issue, Resolution::expired, due.at);
+}
+
+// ---- what runs mean for issues
+
+void Intake::on_stop(const core::Command& command, WallTime now) {
+  now_ = now;
+  follow(core::to_text(command.run), runs_.note(command, now));
+}
+
+void Intake::on_ack(const core::Ack& ack, WallTime now) {
+  follow(core::to_text(ack.run), runs_.note(ack, now));
+}
+
+void Intake::on_job(const core::JobEvent& event, WallTime now) {
+  now_ = now;
+  bool stale = false;
+  follow(core::to_text(event.run.uid), runs_.note(event, now, stale));
+  stats_.stale += stale ? 1 : 0;
+  tell_overflows();
+}
+
+void Intake::follow(const std::string& run, const RunEffects& effects) {
+  for (const RunEffect& effect : effects) {
+    switch (effect.kind) {
+      case RunEffect::Kind::resolve:
+        resolve_run(run, effect);
+        break;
+      case RunEffect::Kind::raise_lost:
+        raise(RouterIssue::job_lost, effect.labels, effect.summary, effect.at);
+        break;
+      case RunEffect::Kind::pull:
+        pull(run, effect.at);
+        break;
+      case RunEffect::Kind::clear_lost:
+        clear(RouterIssue::job_lost, effect.labels, effect.at);
+        break;
+    }
+  }
+}
+
+void Intake::pull(const std::string& run, WallTime at) {
+  for (const std::string& key : issues_.firing_of(run)) {
+    groups_.pull(*issues_.state_of(key), at);
+  }
+}
+
+void Intake::resolve_run(const std::string& run, const RunEffect& effect) {
+  for (const std::string& key : issues_.firing_of(run)) {
+    IssueState& state = *issues_.state_of(key);
+    const std::uint32_t attempt = state.issue.run.attempt;
+    if (attempt < effect.first_attempt || attempt > effect.last_attempt) continue;
+    if (effect.resolution != Resolution::superseded && outlives_its_run(state.issue)) continue;
+    end(state, effect.resolution, effect.at);
+  }
+}
+
+// ---- the router's own issues
+
+void Intake::raise(RouterIssue which, core::Labels labels, std::string summary, WallTime now) {
+  Issue issue = builtin_issue(options_.source, which, std::move(labels), now);
+  const IssueState* known = issues_.state_of(core::issue_key(issue.labels));
+  if (known != nullptr && known->firing) return;
+  issue.summary = std::move(summary);
+  issue.event_id = core::make_id("iss_", {issue.rule, core::fingerprint(issue.labels),
+                                          std::to_string(core::nanoseconds(now)), "firing"});
+  report(std::move(issue), now);
+}
+
+void Intake::clear(RouterIssue which, core::Labels labels, WallTime now) {
+  const Issue issue = builtin_issue(options_.source, which, std::move(labels), now);
+  IssueState* known = issues_.state_of(core::issue_key(issue.labels));
+  if (known != nullptr) end(*known, Resolution::recovered, now);
+}
+
+/// Telling of them may make further ones.
+void Intake::tell_overflows() {
+  for (auto news = capacity_.take_overflows(); !news.empty(); news = capacity_.take_overflows()) {
+    for (const Overflow& one : news) {
+      if (one.begins) {
+        raise(RouterIssue::router_overflow, {{"route", one.route_id}},
+              "route " + one.route_id +
+                  " has more groups or members than allowed; see its overflow group",
+              one.at);
+      } else {
+        clear(RouterIssue::router_overflow, {{"route", one.route_id}}, one.at);
+      }
+    }
+  }
+}
+
+// ---- deliveries
+
+void Intake::on_delivery(const core::Delivery& delivery, WallTime now) {
+  Group* const group = groups_.find(delivery.route_id, delivery.group_key);
+  if (group == nullptr) return;
+  const auto settled = log_.settle(group->hash, delivery);
+  if (!settled) return;
+  stats_.untold += settled->forgotten;
+  groups_.tell_again(*group, delivery.integration, settled->open_again, now);
+  if (delivery.state == core::DeliveryState::cancelled && settled->forgotten > 0) {
+    groups_.let_go(*group, now);
+  }
+  if (settled->changed && group->active()) groups_.change(*group);
+  tell_overflows();
+}
+
+}  // namespace tocsin::routing

@@ -1,0 +1,152 @@
+#include "routing/tables/issues.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "routing/tables/runs.h"
+
+namespace tocsin::routing {
+
+using core::Issue;
+using core::IssueStatus;
+using core::Resolution;
+using core::WallTime;
+
+namespace {
+
+/// How old the times and the step of an issue may be in its record while it is only said again.
+constexpr core::Duration kRepeatGrain = std::chrono::minutes(5);
+
+}  // namespace
+
+IssueState& Issues::of(const core::Labels& labels) {
+  const std::string key = core::issue_key(labels);
+  IssueState& state = table_.make(key);
+  if (state.key.empty()) state.key = key;
+  return state;
+}
+
+Effect Issues::merge(IssueState& state, Issue report, WallTime now, bool untold) {
+  if (!(state.issue.labels == report.labels)) state.leaves.clear();
+  std::optional<Issue> last;
+  if (!state.firing && untold) last = state.issue;
+  const Effect effect = apply(state, std::move(report), now, limits_.resolve_timeout);
+  if (last && effect == Effect::began) state.past[state.episode - 1] = std::move(*last);
+  if (state.firing && !state.expires_at && outlives_its_run(state.issue)) {
+    state.expires_at = now + limits_.retention;
+  }
+  switch (effect) {
+    case Effect::stale:
+      return effect;
+    case Effect::began:
+    case Effect::resumed:
+      began(state);
+      break;
+    case Effect::ended:
+      ended(state);
+      break;
+    case Effect::orphan:
+      retire(state);
+      break;
+    case Effect::updated:
+    case Effect::repeated:
+      if (!state.firing) break;
+      if (state.expires_at) {
+        agenda_.set(Due::expire_issue, state.key, *state.expires_at);
+      } else {
+        agenda_.cancel(Due::expire_issue, state.key);
+      }
+      break;
+  }
+  if (effect == Effect::repeated && now - state.saved_at < repeat_grain(state)) return effect;
+  state.saved_at = now;
+  touch(state);
+  return effect;
+}
+
+/// An expiry that a report put off is put off in the record well before it comes.
+core::Duration Issues::repeat_grain(const IssueState& state) const {
+  return state.expires_at ? std::min<core::Duration>(kRepeatGrain, limits_.resolve_timeout / 4)
+                          : kRepeatGrain;
+}
+
+bool Issues::end(IssueState& state, Resolution resolution, WallTime at) {
+  if (!state.firing) return false;
+  resolve(state, resolution, at);
+  ended(state);
+  touch(state);
+  return true;
+}
+
+void Issues::began(IssueState& state) {
+  ++firing_;
+  const std::string run = run_of(state.issue);
+  if (!run.empty()) firing_of_run_[run].insert(state.key);
+  agenda_.cancel(Due::forget_issue, state.key);
+  if (state.expires_at) agenda_.set(Due::expire_issue, state.key, *state.expires_at);
+  transitions_.push_back({state.key, state.episode, IssueStatus::firing, Resolution::none});
+}
+
+void Issues::ended(IssueState& state) {
+  --firing_;
+  if (const auto run = firing_of_run_.find(run_of(state.issue)); run != firing_of_run_.end()) {
+    run->second.erase(state.key);
+    if (run->second.empty()) firing_of_run_.erase(run);
+  }
+  agenda_.cancel(Due::expire_issue, state.key);
+  transitions_.push_back({state.key, state.episode, IssueStatus::resolved, state.issue.resolution});
+  if (state.groups.empty()) retire(state);
+}
+
+void Issues::retire(const IssueState& state) {
+  agenda_.set(Due::forget_issue, state.key, state.last_transition + limits_.retention);
+}
+
+void Issues::forget(const std::string& issue_key) {
+  const IssueState* found = table_.find(issue_key);
+  // A member is kept: it leaves its last group first, and is retired again there.
+  if (found == nullptr || found->firing || !found->groups.empty()) return;
+  table_.erase(issue_key);
+}
+
+void Issues::expect(const std::string& issue_key) {
+  const IssueState* issue = table_.find(issue_key);
+  if (issue != nullptr && issue->firing && issue->expires_at) {
+    agenda_.set(Due::expire_issue, issue_key, *issue->expires_at);
+  }
+}
+
+std::set<std::string> Issues::firing_of(const std::string& run) const {
+  const auto found = firing_of_run_.find(run);
+  return found == firing_of_run_.end() ? std::set<std::string>() : found->second;
+}
+
+const Issue* Issues::find(std::string_view issue_key) const {
+  const IssueState* found = table_.find(issue_key);
+  return found == nullptr ? nullptr : &found->issue;
+}
+
+void Issues::for_each_firing(core::FunctionRef<void(const Issue&)> visit) const {
+  for (const auto& [key, state] : table_.in_order()) {
+    if (state->firing) visit(state->issue);
+  }
+}
+
+core::Status Issues::restore(std::string_view issue_key, std::string_view value) {
+  const core::Status read = table_.restore(issue_key, value);
+  if (read) table_.at(issue_key).key = issue_key;
+  return read;
+}
+
+void Issues::restored() {
+  for (const auto& [key, state] : table_.in_order()) {
+    if (!state->firing) continue;
+    ++firing_;
+    if (const std::string run = run_of(state->issue); !run.empty()) {
+      firing_of_run_[run].insert(state->key);
+    }
+    if (state->expires_at) agenda_.set(Due::expire_issue, state->key, *state->expires_at);
+  }
+}
+
+}  // namespace tocsin::routing

@@ -1,0 +1,83 @@
+// Issues: their episodes, which of them fire, and when one of them ends by itself or is forgotten
+// (docs/routing.md, Life of an issue). What follows for groups is the router's business.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/function_ref.h"
+#include "core/issue.h"
+#include "core/result.h"
+#include "core/time.h"
+#include "routing/routing.h"
+#include "routing/tables/agenda.h"
+#include "routing/tables/issue_life.h"
+#include "routing/tables/state.h"
+#include "routing/tables/state_codec.h"
+#include "routing/tables/store.h"
+
+namespace tocsin::routing {
+
+/// Records `issue/<issue key>`.
+class Issues final : public KnownIssues {
+ public:
+  Issues(const Config& limits, Agenda& agenda) : limits_(limits), agenda_(agenda) {}
+
+  /// The issue of these labels, made where there is none.
+  IssueState& of(const core::Labels& labels);
+  [[nodiscard]] IssueState* state_of(std::string_view issue_key) const {
+    return table_.find(issue_key);
+  }
+
+  /// Merges a normalized report. `untold`: some integration has still to hear that the present
+  /// episode is over, so that its last report is kept.
+  Effect merge(IssueState& state, core::Issue report, core::WallTime now, bool untold);
+  /// Ends the present episode. False: it does not fire.
+  bool end(IssueState& state, core::Resolution resolution, core::WallTime at);
+  /// Nobody has to hear of it any more: it is remembered for `retention`, then forgotten.
+  void retire(const IssueState& state);
+  void keep(const std::string& issue_key) { agenda_.cancel(Due::forget_issue, issue_key); }
+  /// Due::forget_issue. One that fires, or that groups still have, stays.
+  void forget(const std::string& issue_key);
+  /// Its expiry was set aside and counts again.
+  void expect(const std::string& issue_key);
+  /// Its record is to be written.
+  void touch(const IssueState& state) { table_.touch(state.key); }
+
+  /// Keys of those that fire.
+  [[nodiscard]] std::set<std::string> firing_of(const std::string& run) const;
+  [[nodiscard]] std::size_t firing() const noexcept { return firing_; }
+  [[nodiscard]] std::size_t size() const noexcept { return table_.size(); }
+  /// All of them, ascending by key.
+  [[nodiscard]] auto in_order() const { return table_.in_order(); }
+
+  // As suppressors see them.
+  [[nodiscard]] const core::Issue* find(std::string_view issue_key) const override;
+  void for_each_firing(core::FunctionRef<void(const core::Issue&)> visit) const override;
+
+  core::Status restore(std::string_view issue_key, std::string_view value);
+  void restored();
+  void take(std::vector<StateRecord>& out) { table_.take(out); }
+  std::vector<Transition> take_transitions() { return std::exchange(transitions_, {}); }
+  void snapshot(std::vector<StateRecord>& out) const { table_.snapshot(out); }
+
+ private:
+  [[nodiscard]] core::Duration repeat_grain(const IssueState& state) const;
+  void began(IssueState& state);
+  void ended(IssueState& state);
+
+  const Config& limits_;
+  Agenda& agenda_;
+  Table<IssueState> table_{"issue"};
+  std::unordered_map<std::string, std::set<std::string>> firing_of_run_;  // run uid → issue keys
+  std::size_t firing_ = 0;
+  std::vector<Transition> transitions_;  // since the last take
+};
+
+}  // namespace tocsin::routing

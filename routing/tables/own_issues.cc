@@ -1,0 +1,27 @@
+#include "routing/tables/own_issues.h"
+
+#include <array>
+
+#include "routing/routing.h"
+
+namespace tocsin::routing {
+namespace {
+
+constexpr std::array<std::string_view, 2> kOfARun{"job", "run_uid"};
+constexpr std::array<std::string_view, 1> kOfARoute{"route"};
+
+constexpr std::array<core::OwnIssue, static_cast<std::size_t>(RouterIssue::count)> kOwnIssues{{
+    {"job_lost", kOfARun},
+    {"router_overflow", kOfARoute},
+}};
+static_assert(!kOwnIssues.back().name.empty(), "an issue without a row");
+
+}  // namespace
+
+std::span<const core::OwnIssue> own_issues() noexcept { return kOwnIssues; }
+
+const core::OwnIssue& own_issue(RouterIssue which) noexcept {
+  return kOwnIssues[static_cast<std::size_t>(which)];
+}
+
+}  // namespace tocsin::routing

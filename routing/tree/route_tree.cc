@@ -1,0 +1,359 @@
+#include "routing/tree/route_tree.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "core/identity.h"
+#include "core/text.h"
+
+namespace tocsin::routing {
+
+using core::Result;
+using core::Status;
+
+core::Duration Route::repeat_every(core::Duration age) const noexcept {
+  for (const RepeatStep& step : repeat) {
+    if (!step.until || age < *step.until) return step.every;
+  }
+  return repeat.back().every;
+}
+
+core::Duration Route::longest_repeat() const noexcept {
+  core::Duration longest{};
+  for (const RepeatStep& step : repeat) longest = std::max(longest, step.every);
+  return longest;
+}
+
+core::Duration Route::shortest_repeat() const noexcept {
+  core::Duration shortest = longest_repeat();
+  for (const RepeatStep& step : repeat) shortest = std::min(shortest, step.every);
+  return shortest;
+}
+
+std::string Route::grouping() const {
+  if (by_all) return "...";
+  std::vector<std::string> sorted = group_by;  // order carries no meaning
+  std::sort(sorted.begin(), sorted.end());
+  std::string out;
+  for (const std::string& name : sorted) {
+    out += name;
+    out += '\x1f';
+  }
+  return out;
+}
+
+core::Labels Route::group_labels(const core::Labels& labels) const {
+  if (by_all) return labels;
+  core::Labels out;
+  for (const std::string& name : group_by) out.set(name, labels.get(name));
+  return out;
+}
+
+std::string group_key(const Route& route, const core::Labels& group_labels) {
+  std::string out = route.path + ":{";
+  for (const auto& [name, value] : group_labels.entries()) {
+    if (out.back() != '{') out += ", ";
+    out += to_text(Matchers::Term{name, MatchOperator::equal, value});
+  }
+  return out + '}';
+}
+
+std::string group_hash(const Route& route, const core::Labels& group_labels) {
+  std::string bytes = route.id + '\xff';
+  for (const auto& [name, value] : group_labels.entries()) {
+    bytes += name;
+    bytes += '\xff';
+    bytes += value;
+    bytes += '\xff';
+  }
+  return core::hex(core::sha256(bytes));
+}
+
+/// Puts the tree together; every error names the route.
+class RouteTree::Builder {
+ public:
+  explicit Builder(RouteTree& tree) : tree_(tree) {}
+
+  Status integrations(std::vector<Integration> integrations) {
+    for (Integration& integration : integrations) {
+      auto filter = Matchers::parse(integration.when);
+      if (!filter) return filter.error().in("when of integration " + integration.id);
+      const auto& kept =
+          tree_.integrations_.emplace_back(std::make_unique<Integration>(std::move(integration)));
+      if (!tree_.integration_of_id_.try_emplace(kept->id, kept.get()).second) {
+        return core::invalid_argument("two integrations have the id '" + kept->id + "'");
+      }
+      if (!filter->empty()) tree_.filters_.emplace(kept.get(), std::move(*filter));
+    }
+    return core::ok();
+  }
+
+  Status root(const RouteConfig& config) {
+    if (!config.matchers.empty()) return core::invalid_argument("the root route has no matchers");
+    if (config.proceed) return core::invalid_argument("the root route has no continue");
+    // A configuration without `route` is an empty root: only rules with actions tell anybody.
+    if (config.receivers.empty() && !config.routes.empty()) {
+      return core::invalid_argument("the root route needs a receiver");
+    }
+    Route defaults;
+    defaults.group_by = {"job", "run_uid"};
+    defaults.group_wait = std::chrono::seconds(30);
+    defaults.group_interval = std::chrono::minutes(5);
+    defaults.repeat = {RepeatStep{}};
+    defaults.urgent_wait = std::chrono::seconds(2);
+    defaults.urgent_min_gap = std::chrono::seconds(30);
+    auto node = add(config, defaults, "{}", "{}");
+    if (!node) return node.error();
+    tree_.root_ = *node;
+    return core::ok();
+  }
+
+  Status beside(const RuleActions& actions) {
+    RouteConfig config;
+    config.matchers = {to_text({"rule", MatchOperator::equal, actions.rule})};
+    config.receivers = actions.receivers;
+    config.group_by = {{"rule", "run_uid"}};
+    config.group_wait = core::Duration::zero();
+    // A restarted job's new episode must not wait for the interval of the first.
+    config.immediate_on = config.matchers.front();
+    config.urgent_wait = core::Duration::zero();
+    config.urgent_min_gap = std::chrono::seconds(1);
+    const std::string matcher = "{" + config.matchers.front() + "}";
+    auto node = add(config, tree_.routes_[tree_.root_], "actions/" + matcher, "{}/" + matcher);
+    if (!node) return node.error();
+    tree_.routes_[*node].beside = true;
+    tree_.beside_.push_back(*node);
+    return core::ok();
+  }
+
+ private:
+  Result<std::size_t> add(const RouteConfig& config, const Route& parent, const std::string& id,
+                          const std::string& path) {
+    Route route;
+    route.id = config.id.empty() ? id : config.id;
+    route.path = path;
+    const std::size_t index = tree_.routes_.size();
+    if (!tree_.index_of_id_.try_emplace(route.id, index).second) {
+      return core::invalid_argument("two routes have the id '" + route.id + "'");
+    }
+    if (Status status = inherit(config, parent, route); !status) {
+      return status.error().in("route " + route.id);
+    }
+    tree_.routes_.push_back(route);  // its place is taken before its children's
+    std::vector<std::size_t> children;
+    for (std::size_t i = 0; i < config.routes.size(); ++i) {
+      auto matchers = Matchers::parse(config.routes[i].matchers);
+      if (!matchers) return matchers.error().in("route " + std::to_string(i) + " of " + route.id);
+      const std::string own = matchers->canonical();
+      auto child =
+          add(config.routes[i], route, id + "/" + std::to_string(i) + own, path + "/" + own);
+      if (!child) return child.error();
+      children.push_back(*child);
+    }
+    tree_.routes_[index].children = std::move(children);
+    return index;
+  }
+
+  Status inherit(const RouteConfig& config, const Route& parent, Route& route) {
+    auto matchers = Matchers::parse(config.matchers);
+    if (!matchers) return matchers.error();
+    route.matchers = std::move(*matchers);
+    for (const Matchers::Term& term : route.matchers.terms())
+      route.names.push_back(name(term.name));
+    route.proceed = config.proceed;
+    route.receivers = config.receivers.empty() ? parent.receivers : config.receivers;
+    route.group_wait = config.group_wait.value_or(parent.group_wait);
+    route.group_interval = config.group_interval.value_or(parent.group_interval);
+    route.repeat = config.repeat_interval.value_or(parent.repeat);
+    route.urgent_wait = config.urgent_wait.value_or(parent.urgent_wait);
+    route.urgent_min_gap = config.urgent_min_gap.value_or(parent.urgent_min_gap);
+    if (route.group_interval <= core::Duration::zero()) {
+      return core::invalid_argument("group_interval must be greater than zero");
+    }
+    if (route.group_wait < core::Duration::zero()) {
+      return core::invalid_argument("group_wait must not be negative");
+    }
+    if (Status status = check_repeat(route.repeat); !status) return status;
+    if (Status status = grouping(config, parent, route); !status) return status;
+    if (!config.immediate_on.empty()) {
+      auto immediate = Matchers::parse(config.immediate_on);
+      if (!immediate) return immediate.error().in("immediate_on");
+      route.immediate_on = std::move(*immediate);
+    }
+    return resolve_receivers(route);
+  }
+
+  static Status check_repeat(const std::vector<RepeatStep>& steps) {
+    if (steps.empty()) return core::invalid_argument("repeat_interval is an empty list");
+    core::Duration reached{};
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      if (steps[i].every <= core::Duration::zero()) {
+        return core::invalid_argument("repeat_interval must be greater than zero");
+      }
+      const bool last = i + 1 == steps.size();
+      if (!steps[i].until && !last) {
+        return core::invalid_argument("only the last step of repeat_interval may lack until");
+      }
+      if (steps[i].until && *steps[i].until <= reached) {
+        return core::invalid_argument("until must grow from step to step of repeat_interval");
+      }
+      if (steps[i].until) reached = *steps[i].until;
+    }
+    return core::ok();
+  }
+
+  static Status grouping(const RouteConfig& config, const Route& parent, Route& route) {
+    route.by_all = parent.by_all;
+    route.group_by = parent.group_by;
+    if (!config.group_by) return core::ok();
+    route.by_all = false;
+    route.group_by = *config.group_by;
+    std::set<std::string> seen;
+    for (const std::string& label : route.group_by) {
+      if (!seen.insert(label).second) {
+        return core::invalid_argument("group_by names '" + label + "' twice");
+      }
+    }
+    if (seen.count("...") > 0) {
+      if (seen.size() > 1) return core::invalid_argument("group_by mixes ... with label names");
+      route.by_all = true;
+      route.group_by.clear();
+    }
+    return core::ok();
+  }
+
+  Status resolve_receivers(Route& route) {
+    for (const std::string& receiver : route.receivers) {
+      bool found = false;
+      for (const auto& integration : tree_.integrations_) {
+        if (integration->receiver != receiver) continue;
+        found = true;
+        const bool twice = std::find(route.integrations.begin(), route.integrations.end(),
+                                     integration.get()) != route.integrations.end();
+        if (!twice) route.integrations.push_back(integration.get());
+      }
+      if (found) continue;
+      std::vector<std::string> names;
+      for (const auto& integration : tree_.integrations_) names.push_back(integration->receiver);
+      const std::string near = core::nearest(receiver, names);
+      return core::invalid_argument("no receiver is called '" + receiver + "'" +
+                                    (near.empty() ? "" : "; did you mean '" + near + "'?"));
+    }
+    return core::ok();
+  }
+
+  std::size_t name(const std::string& label) {
+    const auto at = std::find(tree_.names_.begin(), tree_.names_.end(), label);
+    if (at == tree_.names_.end()) tree_.names_.push_back(label);
+    return static_cast<std::size_t>(std::distance(
+        tree_.names_.begin(), std::find(tree_.names_.begin(), tree_.names_.end(), label)));
+  }
+
+  RouteTree& tree_;
+};
+
+Result<RouteTree> RouteTree::build(const RouteConfig& root,
+                                   const std::vector<RuleActions>& rule_actions,
+                                   std::vector<Integration> integrations) {
+  RouteTree tree;
+  Builder builder(tree);
+  if (Status status = builder.integrations(std::move(integrations)); !status) return status.error();
+  if (Status status = builder.root(root); !status) return status.error();
+  for (const RuleActions& actions : rule_actions) {
+    if (actions.receivers.empty()) continue;
+    if (Status status = builder.beside(actions); !status) {
+      return status.error().in("actions of rule " + actions.rule);
+    }
+  }
+  return tree;
+}
+
+/// One pass over the tree. Label values are looked up once per name, not once per matcher.
+struct RouteTree::Walk {
+  std::vector<std::string_view> values;
+  std::vector<const Route*>* leaves = nullptr;
+  std::vector<NearMiss>* misses = nullptr;
+};
+
+bool RouteTree::matches(const Route& route, Walk& walk) const {
+  for (std::size_t i = 0; i < route.names.size(); ++i) {
+    const std::string_view value = walk.values[route.names[i]];
+    if (route.matchers.holds(i, value)) continue;
+    if (walk.misses != nullptr) {
+      walk.misses->push_back(
+          {route.id, route.path, to_text(route.matchers.terms()[i]), std::string(value)});
+    }
+    return false;
+  }
+  return true;
+}
+
+bool RouteTree::visit(std::size_t node, Walk& walk) const {
+  const Route& route = routes_[node];
+  if (!matches(route, walk)) return false;
+  bool refined = false;
+  for (const std::size_t child : route.children) {
+    if (!visit(child, walk)) continue;
+    refined = true;
+    if (!routes_[child].proceed) break;
+  }
+  if (!refined && !route.integrations.empty()) walk.leaves->push_back(&route);
+  return true;
+}
+
+void RouteTree::match(const core::Labels& labels, std::vector<const Route*>& out) const {
+  out.clear();
+  Walk walk;
+  walk.leaves = &out;
+  walk.values.reserve(names_.size());
+  for (const std::string& name : names_) walk.values.emplace_back(labels.get(name));
+  for (const std::size_t node : beside_) visit(node, walk);
+  visit(root_, walk);
+}
+
+Explanation RouteTree::explain(const core::Labels& labels) const {
+  Explanation out;
+  std::vector<const Route*> leaves;
+  Walk walk;
+  walk.leaves = &leaves;
+  walk.misses = &out.misses;
+  for (const std::string& name : names_) walk.values.emplace_back(labels.get(name));
+  for (const std::size_t node : beside_) visit(node, walk);
+  visit(root_, walk);
+  for (const Route* route : leaves) {
+    MatchedRoute leaf{route->id,
+                      route->path,
+                      route->receivers,
+                      {},
+                      route->group_labels(labels),
+                      {},
+                      route->group_wait,
+                      route->group_interval,
+                      route->repeat.front().every};
+    leaf.group_key = group_key(*route, leaf.group_labels);
+    for (const Integration* integration : route->integrations) {
+      leaf.integrations.push_back(integration->id);
+    }
+    out.leaves.push_back(std::move(leaf));
+  }
+  return out;
+}
+
+const Route* RouteTree::find(std::string_view route_id) const noexcept {
+  const auto found = index_of_id_.find(route_id);
+  return found == index_of_id_.end() ? nullptr : &routes_[found->second];
+}
+
+const Integration* RouteTree::find_integration(std::string_view id) const noexcept {
+  const auto found = integration_of_id_.find(id);
+  return found == integration_of_id_.end() ? nullptr : found->second;
+}
+
+const Matchers* RouteTree::filter_of(const Integration& integration) const noexcept {
+  const auto found = filters_.find(&integration);
+  return found == filters_.end() ? nullptr : &found->second;
+}
+
+}  // namespace tocsin::routing

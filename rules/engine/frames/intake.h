@@ -1,0 +1,57 @@
+// Frames of measurements: rows and scalars go to the rules, step ends to the step clock.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rules/engine/issues/own_issues.h"
+#include "rules/engine/jobs/job_book.h"
+#include "rules/engine/partition/context.h"
+#include "rules/engine/units/evaluations.h"
+#include "rules/engine/units/row_judge.h"
+#include "rules/engine/units/step_book.h"
+#include "rules/engine/units/units.h"
+
+namespace tocsin::rules {
+
+class Intake {
+ public:
+  Intake(Context& ctx, OwnIssues& own, Evaluations& evaluations, RowJudge& rows, Units& units,
+         StepBook& steps, JobBook& jobs)
+      : ctx_(ctx),
+        own_(own),
+        evaluations_(evaluations),
+        rows_(rows),
+        units_(units),
+        steps_(steps),
+        jobs_(jobs) {}
+
+  void on_summary(Run& run, std::uint32_t worker, const core::FrameView& frame);
+  void on_scalars(Run& run, std::uint32_t worker, const core::FrameView& frame);
+  void on_step_end(Run& run, std::uint32_t worker, const core::FrameView& frame);
+  /// Another process of the worker: its steps may go back.
+  void restart(Run& run, std::uint32_t worker);
+
+ private:
+  [[nodiscard]] std::uint32_t place_of(const Roster& here, std::uint64_t name) const;
+  bool known_units(Run& run, Roster& here, const core::FrameView& frame);
+  void find_units(Run& run, Roster& here, const core::FrameView& frame);
+  void end_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
+                const Place& place);
+  void implicit_step_ends(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step);
+
+  Context& ctx_;
+  OwnIssues& own_;
+  Evaluations& evaluations_;
+  RowJudge& rows_;
+  Units& units_;
+  StepBook& steps_;
+  JobBook& jobs_;
+  // To keep rows free of allocation:
+  std::vector<std::uint32_t> slots_;
+  std::uint32_t first_slot_ = RowBatch::kSkip;  // where they stand side by side
+  std::vector<core::SparseColumn> sparse_;
+  std::vector<core::SparseVector> vectors_;
+};
+
+}  // namespace tocsin::rules

@@ -1,0 +1,60 @@
+#include "rules/engine/frames/lifecycle_frames.h"
+
+#include <algorithm>
+
+#include "rules/engine/issues/preflight.h"
+#include "rules/engine/issues/standing.h"
+#include "rules/engine/memory/thinning.h"
+#include "rules/engine/partition/script_alert.h"
+
+namespace tocsin::rules {
+
+void LifecycleFrames::on_lifecycle(Run& run, std::uint32_t number, const core::FrameView& frame,
+                                   const core::Lifecycle& body) {
+  const core::FrameHeader& header = frame.header();
+  Worker& worker = run.workers[number];
+  switch (body.event) {
+    case core::LifecycleEvent::start:
+      return jobs_.on_start(run, worker, header, body);
+    case core::LifecycleEvent::heartbeat:
+      return jobs_.heartbeat(run, header.time, true);
+    case core::LifecycleEvent::leave:
+    case core::LifecycleEvent::end:
+      if (worker.agent) return;
+      worker.gone = true;
+      if (body.event == core::LifecycleEvent::end) {
+        const bool known = body.outcome != "unknown" || !body.exit_code;
+        run.job.worsen(known ? body.outcome : Job::outcome_of(body.exit_code), body.exit_code);
+      }
+      run.job.ended_at = std::max(run.job.ended_at, header.time);
+      steps_.advance(run);
+      return ends_.check_end(run);
+    case core::LifecycleEvent::preflight:
+      if (auto standing = standing_of(body, worker.name)) {
+        constexpr auto kWhich = Operational::worker_stands_still;
+        if (standing->what == Standing::What::goes_on) {
+          return own_.lower(run, kWhich, number, header.time);
+        }
+        const bool asked = standing->what == Standing::What::place;
+        return own_.raise(run, asked ? Operational::worker_place : kWhich, number, header.time,
+                          std::move(standing->finding));
+      }
+      if (auto alert = script_alert_of(body)) {
+        return own_.tell(run, number, header.time, std::move(*alert));
+      }
+      if (auto kept = protocol_kept(body); !kept.empty()) {
+        own_.sum_up(run, Operational::training_preflight, header.time, std::move(kept));
+      }
+      if (auto finding = preflight_finding(body)) {
+        own_.raise(run, Operational::training_preflight, number, header.time, std::move(*finding));
+      }
+      return;
+    case core::LifecycleEvent::applied:
+      return note_thinning(run.job, body);
+    case core::LifecycleEvent::died:
+    case core::LifecycleEvent::gap:
+      return;
+  }
+}
+
+}  // namespace tocsin::rules

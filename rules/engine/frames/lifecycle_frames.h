@@ -1,0 +1,30 @@
+// LifecycleFrames frames: what processes say of themselves.
+#pragma once
+
+#include <cstdint>
+
+#include "rules/engine/issues/own_issues.h"
+#include "rules/engine/jobs/ends.h"
+#include "rules/engine/jobs/job_book.h"
+#include "rules/engine/partition/context.h"
+#include "rules/engine/units/step_book.h"
+
+namespace tocsin::rules {
+
+class LifecycleFrames {
+ public:
+  LifecycleFrames(Context& ctx, OwnIssues& own, StepBook& steps, JobBook& jobs, Ends& ends)
+      : ctx_(ctx), own_(own), steps_(steps), jobs_(jobs), ends_(ends) {}
+
+  void on_lifecycle(Run& run, std::uint32_t number, const core::FrameView& frame,
+                    const core::Lifecycle& body);
+
+ private:
+  Context& ctx_;
+  OwnIssues& own_;
+  StepBook& steps_;
+  JobBook& jobs_;
+  Ends& ends_;
+};
+
+}  // namespace tocsin::rules

@@ -1,0 +1,27 @@
+// Rules of silence: of a run, or of one worker while the others go on.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rules/engine/issues/issue_book.h"
+#include "rules/engine/partition/context.h"
+
+namespace tocsin::rules {
+
+class SilenceWatch {
+ public:
+  SilenceWatch(Context& ctx, IssueBook& book) : ctx_(ctx), book_(book) {}
+
+  /// Adds what is due at `time`.
+  void due(Run& run, std::int64_t time, std::vector<Entry>& due);
+  void count(Run& run, const RuleTable::Bound<ClockProgram>& clock, bool at_end);
+  /// A silence that was found, or is found again in a replay.
+  void fire(Run& run, const Entry& entry);
+
+ private:
+  Context& ctx_;
+  IssueBook& book_;
+};
+
+}  // namespace tocsin::rules

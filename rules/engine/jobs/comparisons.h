@@ -1,0 +1,38 @@
+// Rules that compare runs with one that lies in another partition: what is known of it here was said
+// there, and comes as logged entries. It is kept as a run of this partition that is over.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "rules/engine/partition/context.h"
+#include "rules/engine/units/evaluations.h"
+
+namespace tocsin::rules {
+
+class Comparisons {
+ public:
+  Comparisons(Context& ctx, Evaluations& evaluations) : ctx_(ctx), evaluations_(evaluations) {}
+
+  /// 0: no run of this partition waits for one that it is compared with, or for its family. Another
+  /// number than before: what was of no use may be from now on.
+  [[nodiscard]] static std::uint64_t wanted(const PartitionState& part);
+  /// The entry to decide; nullopt: nothing new, of no rule of ours, or of a run that is read here.
+  [[nodiscard]] std::optional<Entry> news(const Comparison& record) const;
+  void apply(const Entry& entry);
+
+ private:
+  /// Which evaluator of which run; nullopt: none of ours.
+  struct Subject {
+    core::RunUid run;
+    std::uint32_t number = 0;
+    std::string_view key;  // the rule's own
+    bool family = false;
+  };
+  [[nodiscard]] std::optional<Subject> subject_of(std::string_view key) const;
+
+  Context& ctx_;
+  Evaluations& evaluations_;
+};
+
+}  // namespace tocsin::rules

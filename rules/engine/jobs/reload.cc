@@ -1,0 +1,118 @@
+#include "rules/engine/jobs/reload.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace tocsin::rules {
+namespace {
+
+// The unit of this issue is as one that does not fire: its next hit begins another one.
+void close_life(Run& run, const OpenKey& key, const RuleTable& rules) {
+  const auto closed = [&](Life& life) {
+    life.open = static_cast<std::uint8_t>(life.open & ~(1U << key.kind));
+  };
+  if (key.roster != kNoRoster) {
+    for (std::size_t r = 0; r < rules.rows.size(); ++r) {
+      if (rules.rows[r].rule == key.rule) closed(run.rosters[key.roster].blocks[r].lives[key.item]);
+    }
+    return;
+  }
+  if (const auto known = run.issues.lives.find({key.rule, key.item});
+      known != run.issues.lives.end()) {
+    closed(known->second);
+  }
+  const auto clock = run.issues.clocks.find({key.rule, static_cast<std::uint32_t>(key.item)});
+  if (clock != run.issues.clocks.end()) clock->second.fired = false;
+}
+
+}  // namespace
+
+void Reload::apply(std::shared_ptr<const RuleTable> next) {
+  PartitionState& part = *ctx_.part;
+  const std::shared_ptr<const RuleTable> before = part.rules;  // until its evaluators are gone
+  const Remap moves(before->layout(), *next);
+  for (auto& [id, run] : part.runs) {
+    part.cut.touch_all(*run);
+    end_issues(*run, *next, moves);
+    end_statuses(*run, *next, moves);
+    moves.apply(*run);
+    move_evaluators(*run, *next);
+  }
+  part.rules = std::move(next);
+  ctx_.enter(part);
+  ctx_.next_check = 0;  // timers are found again
+  if (!part.silent) ++ctx_.stats.reloads;
+  for (auto& [id, run] : part.runs) {
+    if (run->job.ended) continue;
+    run->pulse.changed = true;  // the registry names the rules
+    if (run->job.started) jobs_.request_capture(*run, run->course.last_time);
+  }
+}
+
+// Also those of rules that are told of from now on, or not any more: they fire anew, as what they
+// are then.
+void Reload::end_issues(Run& run, const RuleTable& next, const Remap& moves) {
+  std::vector<std::pair<std::string, OpenKey>> keys;
+  for (const auto& [key, open] : run.issues.open) {
+    const auto number = moves.number(key.rule);
+    const bool stays =
+        number && next.settings(*number).shadow == ctx_.rules->settings(key.rule).shadow;
+    if (!stays) keys.emplace_back(unit_text(open), key);
+  }
+  // Numbers of units depend on who came first; their texts do not.
+  std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.second.rule, a.first) < std::tie(b.second.rule, b.first);
+  });
+  for (const auto& [text, key] : keys) end_issue(run, key);
+}
+
+void Reload::end_issue(Run& run, const OpenKey& key) {
+  std::uint64_t& sequence = run.issues.progress[key.rule].issue_sequence;
+  reports_.emit(
+      book_.end_of_gone(run, ctx_.rules->settings(key.rule), run.issues.open.at(key), ++sequence));
+  close_life(run, key, *ctx_.rules);
+  IssueBook::forget(run, key);
+}
+
+void Reload::end_statuses(Run& run, const RuleTable& next, const Remap& moves) {
+  if (run.job.ended) return;
+  for (std::uint32_t rule = 0; rule < ctx_.rules->first_own; ++rule) {
+    if (moves.number(rule)) continue;
+    const std::string& name = ctx_.rules->settings(rule).name;
+    const bool changed = std::any_of(next.all.begin(), next.all.end(),
+                                     [&](const RuleSettings& other) { return other.name == name; });
+    reports_.status(run, rule, core::RuleState::stopped,
+                    changed ? "the rule was changed: it starts anew"
+                            : "the rule was removed from the configuration");
+  }
+}
+
+// Their states are read by evaluators of the new programs: what a rule says may have changed where
+// its parameters have not.
+void Reload::move_evaluators(Run& run, const RuleTable& next) {
+  EvaluatorParts kept(next.evaluated.size());
+  auto gone = std::make_unique<Run>();
+  for (EvaluatorPart& one : run.evaluators) {
+    if (!one.evaluator) continue;
+    const auto number = next.evaluated_as(one.identity);
+    if (!number) {
+      gone->evaluators.push_back(std::move(one));
+      continue;
+    }
+    std::string bytes;
+    Writer writer(bytes);
+    one.evaluator->save(writer);
+    Loader loader(bytes);
+    one.evaluator = next.evaluated[*number].program->evaluator();
+    one.evaluator->load(loader);
+    kept[*number] = std::move(one);
+  }
+  run.evaluators = std::move(kept);
+  if (gone->evaluators.empty()) return;
+  gone->id = run.id;
+  gone->life = run.life;
+  gone->names.life = run.names.life;
+  ctx_.part->cut.retire(std::move(gone));
+}
+
+}  // namespace tocsin::rules

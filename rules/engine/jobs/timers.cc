@@ -1,0 +1,115 @@
+#include "rules/engine/jobs/timers.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "rules/engine/compare/families.h"
+#include "rules/engine/compare/other_runs.h"
+
+namespace tocsin::rules {
+namespace {
+
+constexpr std::size_t kRunsPerTick = 256;
+// What a family learned is kept as long as the topic by which others hear of it.
+constexpr core::Duration kFamilyKept = std::chrono::hours{24 * 30};
+
+}  // namespace
+
+void Timers::tick_run(Run& run, std::int64_t time, bool zero_lag, std::vector<Entry>& due) {
+  const auto check = [&](Entry::What what, std::uint32_t worker, std::int64_t deadline) {
+    if (deadline > time) {
+      ctx_.next_check = std::min(ctx_.next_check, deadline);
+    } else {
+      due.push_back({what, run.id, run.attempt, worker, 0, time, {}});
+    }
+  };
+  if (!is_compared_with(*ctx_.rules, run)) {
+    core::Duration kept = ctx_.options.config.forget_after;
+    if (is_family(*ctx_.rules, run)) kept = std::max(kept, kFamilyKept);
+    check(Entry::What::forget, kNoRoster, add(run.course.last_any, kept));
+  }
+  if (run.job.ended) return;
+  if (zero_lag && run.pulse.beats) {
+    check(Entry::What::lost, kNoRoster, add(run.course.last_any, ctx_.options.config.lost_after));
+  }
+  if (!run.course.grace_over) {
+    const std::int64_t from = run.course.first_train_arrival == kNever
+                                  ? run.course.first_seen
+                                  : run.course.first_train_arrival;
+    check(Entry::What::grace_over, kNoRoster, add(from, ctx_.options.config.join_grace));
+  }
+  if (!zero_lag) return;
+  for (std::uint32_t i = 0; i < run.workers.size(); ++i) {
+    const Worker& worker = run.workers[i];
+    // Only who is behind somebody else holds a step back.
+    if (worker.agent || worker.gone || worker.idle || worker.active == 0 ||
+        worker.last_arrival >= run.course.last_arrival) {
+      continue;
+    }
+    const std::int64_t limit = idle_limit(worker);
+    check(Entry::What::idle, i, add(worker.last_arrival, core::Duration(limit)));
+  }
+  silence_.due(run, time, due);
+}
+
+void Timers::tick_partition(PartitionState& partition, std::int64_t time, bool zero_lag) {
+  ctx_.enter(partition);
+  std::vector<Entry> due;
+  for (auto& [id, run] : partition.runs) tick_run(*run, time, zero_lag, due);
+  for (Entry& entry : due) decisions_.decide(std::move(entry));
+}
+
+void Timers::tick_some(PartitionState& partition, std::int64_t time, bool zero_lag) {
+  const std::size_t most = std::max(kRunsPerTick, partition.runs.size() / 10);
+  if (partition.runs.size() <= most) return tick_partition(partition, time, zero_lag);
+  ctx_.enter(partition);
+  std::vector<Entry> due;
+  auto at = partition.runs.lower_bound(partition.tick_from);
+  for (std::size_t i = 0; i < most; ++i, ++at) {
+    if (at == partition.runs.end()) at = partition.runs.begin();
+    tick_run(*at->second, time, zero_lag, due);
+  }
+  partition.tick_from = at == partition.runs.end() ? RunId{} : at->first;
+  for (Entry& entry : due) decisions_.decide(std::move(entry));
+}
+
+std::int64_t Timers::idle_limit(const Worker& worker) const {
+  const std::size_t timed = std::min<std::size_t>(worker.steps_timed, worker.step_times.size());
+  std::int64_t limit = ctx_.options.config.idle_after.count();
+  if (timed > 0) {
+    std::array<std::int64_t, 8> times = worker.step_times;
+    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(timed / 2),
+                     times.begin() + static_cast<std::ptrdiff_t>(timed));
+    const std::int64_t median = times[timed / 2];
+    if (median > 0 && median < kForever / 5) limit = std::max(limit, 5 * median);
+  }
+  return limit;
+}
+
+void Timers::advance_record_time() {
+  // Every timer at its own time: what came later must not count for it.
+  while (ctx_.next_check <= ctx_.now) {
+    const std::int64_t due = std::exchange(ctx_.next_check, kForever);
+    tick_partition(*ctx_.part, due, true);
+    ctx_.next_check = std::max(ctx_.next_check, due + 1);
+  }
+}
+
+// Our own clock may have stepped back since the state was written: nothing in it may lie ahead.
+void Timers::clamp_times(Run& run, std::int64_t time) {
+  if (std::max({run.course.first_seen, run.course.last_arrival, run.course.last_any,
+                run.course.first_train_arrival}) > time) {
+    ctx_.part->cut.touch_head(run);
+    for (std::int64_t* one : {&run.course.first_seen, &run.course.last_arrival,
+                              &run.course.last_any, &run.course.first_train_arrival}) {
+      *one = std::min(*one, time);
+    }
+  }
+  for (std::uint32_t i = 0; i < run.workers.size(); ++i) {
+    if (run.workers[i].last_arrival <= time) continue;
+    ctx_.part->cut.touch_worker(run, i);
+    run.workers[i].last_arrival = time;
+  }
+}
+
+}  // namespace tocsin::rules

@@ -1,0 +1,56 @@
+// Completed steps and evaluation passes in the order of training, whatever the order in which
+// workers' records came (docs/launches.md).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rules/engine/partition/context.h"
+#include "rules/engine/units/evaluations.h"
+
+namespace tocsin::rules {
+
+class StepBook {
+ public:
+  StepBook(Context& ctx, Evaluations& evaluations) : ctx_(ctx), evaluations_(evaluations) {}
+
+  /// A value that waits until its step is complete.
+  void add(Run& run, std::uint32_t worker, const core::FrameHeader& header, std::int64_t step,
+           std::int64_t global_step, std::int64_t time, std::uint64_t name, double value,
+           core::Role role);
+  /// A step that a worker has ended. Of evaluations it may be the last of its pass, whatever it brought.
+  void ended(Run& run, std::uint32_t worker, const core::FrameHeader& header, std::int64_t step,
+             std::int64_t global_step, std::int64_t time);
+  /// Judges what is complete; `everything`: the run is over.
+  void advance(Run& run, bool everything = false);
+
+ private:
+  void advance_modes(Run& run, bool everything);
+  void tell_closed(Run& run, bool trains, bool all);
+  void release(Run& run, std::vector<PendingScalar>& items);
+  void judge_group(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);
+  void judge_step(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);
+  void judge_pass(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);
+  void read_names(const Run& run);
+  void run_series(Run& run, const StepPoint& point, bool pass, const Place& place,
+                  std::optional<std::size_t> only);
+
+  Context& ctx_;
+  Evaluations& evaluations_;
+  struct ValueName {
+    const Name* known = nullptr;
+    std::string made;  // of a name that was never stated
+  };
+  // What a step or pass is judged from; kept, so that steps need no memory of their own.
+  std::vector<PendingScalar> items_;
+  std::vector<PendingScalar> chosen_items_;
+  std::vector<SeriesValue> values_;
+  std::vector<ValueName> names_;
+  std::vector<SeriesValue> chosen_;
+  std::vector<PassValue> pass_;
+};
+
+}  // namespace tocsin::rules
