@@ -24,9 +24,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 60s;  // for reading what is there
-constexpr auto kWritten = 10s;   // until the command is durable
-constexpr auto kPaceComes = 10s;
+constexpr auto kCapturePatience = 60s;  // for reading what is there
+constexpr auto kCaptureWritten = 10s;   // until the command is durable
+constexpr auto kCapturePaceComes = 10s;
 constexpr auto kNewcomer = 5s;  // until a run has told of a rank that has opened
 // A trace begins so many seconds ahead, as steps.
 constexpr double kAhead = 3;
@@ -69,7 +69,7 @@ class CaptureRun {
     if (!source) return refuse(source.error());
     source_ = std::move(*source);
     const auto apply = [this](const core::RecordView& record) { view_.apply(record); };
-    if (auto read = read_to_end(*source_, apply, kPatience); !read) return refuse(read.error());
+    if (auto read = read_to_end(*source_, apply, kCapturePatience); !read) return refuse(read.error());
     auto chosen = which_run(view_.runs(), options_.run, options_.job);
     if (!chosen) return refuse(chosen.error());
     run_ = std::move(*chosen);
@@ -90,7 +90,7 @@ class CaptureRun {
     auto publisher = looking_.transport().publisher(publishing);
     if (!publisher) return publisher.error();
     if (auto sent = (*publisher)->publish(record); !sent) return sent;
-    return (*publisher)->flush(kWritten);
+    return (*publisher)->flush(kCaptureWritten);
   }
 
   int withdraw() {
@@ -170,7 +170,7 @@ class CaptureRun {
 
   // The step from which all trace is reckoned from their pace.
   void wait_for_pace() {
-    const core::Duration until = clock_.monotonic() + kPaceComes;
+    const core::Duration until = clock_.monotonic() + kCapturePaceComes;
     while (!run_.step_seconds && clock_.monotonic() < until) {
       const auto apply = [this](const core::RecordView& record) { view_.apply(record); };
       if (!source_->poll(200ms, 256, apply)) return;

@@ -170,7 +170,7 @@ std::string without_expected(const std::string& text) {
   return out;
 }
 
-int write(const Golden& golden, const std::vector<GoldenIssue>& found) {
+int write_golden(const Golden& golden, const std::vector<GoldenIssue>& found) {
   std::ifstream in(golden.path, std::ios::binary);
   std::ostringstream text;
   text << in.rdbuf();
@@ -217,7 +217,7 @@ std::optional<Tested> test_one(const std::string& path, bool update, int& code) 
   for (std::string line; std::getline(failed, line);) out.differences.push_back("! " + line);
   if (update && found->failed.empty()) {
     out.state = out.differences.empty() ? "same" : "written";
-    code = out.differences.empty() ? kOk : write(*golden, found->issues);
+    code = out.differences.empty() ? kOk : write_golden(*golden, found->issues);
     if (code != kOk) return std::nullopt;
     return out;
   }

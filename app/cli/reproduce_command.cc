@@ -28,8 +28,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kWait = std::chrono::milliseconds{100};
-constexpr int kPatience = 300;  // waits in a row without an event
+constexpr auto kReproduceWait = std::chrono::milliseconds{100};
+constexpr int kReproducePatience = 300;  // waits in a row without an event
 // Topics are read from their beginning: whoever waits for that is told that it goes on.
 constexpr std::uint64_t kSayEvery = 200'000;
 // Records that the verdict waited for (the end of a step, other workers) come with it.
@@ -90,8 +90,8 @@ core::Result<Told> read_told(ingest::Transport& transport, const std::string& id
     }
   };
   Progress progress("events");
-  for (int waits = 0; waits < kPatience;) {
-    const auto read = (*source)->poll(kWait, 1024, apply);
+  for (int waits = 0; waits < kReproducePatience;) {
+    const auto read = (*source)->poll(kReproduceWait, 1024, apply);
     if (!read && read.error().code != core::Code::data_loss) return read.error();
     if (read && *read == 0 && (*source)->at_end()) return out;
     waits = read && *read > 0 ? 0 : waits + 1;

@@ -19,7 +19,7 @@
 namespace tocsin::app {
 namespace {
 constexpr const char* kDeclared = "declared";  // the type of rules without `use`
-constexpr std::size_t kColumns = 100;
+constexpr std::size_t kListColumns = 100;
 }  // namespace
 
 int rules_list(const Invocation& call) {
@@ -208,7 +208,7 @@ int rules_describe(const Invocation& call) {
   if (json) return describe_as_json(*rule);
   std::cout << core::wrapped(
       std::string(rule->name) + " (" + std::string(rule->original_name) + "): ",
-      std::string(rule->title), kColumns, 2);
+      std::string(rule->title), kListColumns, 2);
   if (const RunQuestion* question = question_of(rule->name)) {
     std::cout << "asks: " << question->asks << " (question " << question->number
               << " of the run card, " << question->name << ")\n";
@@ -217,7 +217,7 @@ int rules_describe(const Invocation& call) {
   if (const std::string_view others = input_of_others(rule->name); !others.empty()) {
     needs += "; " + std::string(others);
   }
-  std::cout << core::wrapped("needs: ", needs, kColumns, 2) << "unit: " << rule->unit
+  std::cout << core::wrapped("needs: ", needs, kListColumns, 2) << "unit: " << rule->unit
             << ", severity: " << core::to_string(rule->severity) << "\n\n";
   const Defaults ours(*rule, rules::Preset::tocsin);
   const Defaults theirs(*rule, rules::Preset::original);
@@ -235,11 +235,11 @@ int rules_describe(const Invocation& call) {
     std::cout << core::wrapped(
         lead,
         mine + (mine == other ? "" : " (preset original: " + other + ")") + "  " + meaning(key),
-        kColumns, 22);
+        kListColumns, 22);
   }
-  std::cout << core::wrapped("as every rule: ", of_all + " (docs/rules/README.md)", kColumns, 2);
+  std::cout << core::wrapped("as every rule: ", of_all + " (docs/rules/README.md)", kListColumns, 2);
   if (!rule->presets.empty()) {
-    std::cout << core::wrapped("presets: ", std::string(rule->presets), kColumns, 2);
+    std::cout << core::wrapped("presets: ", std::string(rule->presets), kListColumns, 2);
   }
   return kOk;
 }

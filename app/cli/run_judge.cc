@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kPoll{200};
 constexpr milliseconds kFinish{10'000};  // for what is left when the command has ended
-constexpr std::size_t kBatch = 1024;
+constexpr std::size_t kJudgeBatch = 1024;
 constexpr std::size_t kShown = 5;  // first signs of one verdict
 
 const core::Clock& clock_of_process() {
@@ -138,7 +138,7 @@ void RunJudge::run(const std::stop_token& stop) {
 }
 
 bool RunJudge::read(milliseconds timeout) {
-  const auto read = source_->poll(timeout, kBatch, [this](const core::RecordView& record) {
+  const auto read = source_->poll(timeout, kJudgeBatch, [this](const core::RecordView& record) {
     count_steps(record);
     const auto offered = [&] {
       return judge_->offer(record.key.value_or(""), record.text(), record.timestamp);

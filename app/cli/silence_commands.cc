@@ -28,9 +28,9 @@ namespace {
 using namespace std::chrono_literals;
 using routing::Silence;
 
-constexpr auto kPatience = 60s;
-constexpr auto kWritten = 10s;
-constexpr std::size_t kIdLength = 14;
+constexpr auto kSilencePatience = 60s;
+constexpr auto kSilenceWritten = 10s;
+constexpr std::size_t kSilenceIdLength = 14;
 
 std::string key_of(const std::string& id) { return "silence/" + id; }
 
@@ -41,7 +41,7 @@ core::OutRecord record_of(const Silence& silence) {
 }
 
 // Who writes tidies up: nobody else may take a person's record back.
-core::Status write(const Looking& looking, const TopicView& view, const Silence& silence,
+core::Status write_silence(const Looking& looking, const TopicView& view, const Silence& silence,
                    core::WallTime now) {
   ingest::PublisherOptions publishing;
   publishing.writer = "silence-" + std::to_string(getpid());
@@ -55,12 +55,12 @@ core::Status write(const Looking& looking, const TopicView& view, const Silence&
     gone.partition = 0;
     if (auto sent = (*publisher)->publish(gone); !sent) return sent;
   }
-  return (*publisher)->flush(kWritten);
+  return (*publisher)->flush(kSilenceWritten);
 }
 
 core::Status look(const SilenceOptions& options, Looking& looking, TopicView& view) {
   if (auto opened = looking.open(options.config_file, options.out); !opened) return opened;
-  return read_view(looking.transport(), view, kPatience);
+  return read_view(looking.transport(), view, kSilencePatience);
 }
 
 int wrong(const std::string& text) {
@@ -157,7 +157,7 @@ int silence_add(const SilenceOptions& options) {
   silence.id = core::make_id("sil_", {silence.matchers, silence.created_by,
                                       std::to_string(core::nanoseconds(silence.created_at))});
   if (!options.dry_run) {
-    const auto written = write(looking, view, silence, clock.now());
+    const auto written = write_silence(looking, view, silence, clock.now());
     if (!written) return refuse(written.error());
   }
   if (options.json) {
@@ -191,7 +191,7 @@ int silence_list(const SilenceOptions& options) {
     if (const auto value = core::parse_json(silence_json(silence), 1U << 16)) {
       list.push_back(*value);
     }
-    rows.push_back({id.substr(0, kIdLength), state_of(silence, now),
+    rows.push_back({id.substr(0, kSilenceIdLength), state_of(silence, now),
                     core::to_rfc3339(silence.ends_at), core::visible(silence.created_by),
                     silence.actions.empty() ? "all" : core::visible(silence.actions),
                     core::visible(silence.matchers), core::visible(silence.comment)});
@@ -224,7 +224,7 @@ int silence_expire(const SilenceOptions& options) {
   Silence& silence = found.front();
   silence.ends_at = now;
   silence.starts_at = std::min(silence.starts_at, now - 1ns);
-  if (const auto written = write(looking, view, silence, now); !written) {
+  if (const auto written = write_silence(looking, view, silence, now); !written) {
     return refuse(written.error());
   }
   std::cout << silence.id << " has ended\n";

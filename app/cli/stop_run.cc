@@ -25,9 +25,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPatience = 60s;       // for reading what is there
-constexpr auto kWritten = 10s;        // until the command is durable
-constexpr auto kPaceComes = 10s;      // ranks that have just started tell it by then
+constexpr auto kStopPatience = 60s;       // for reading what is there
+constexpr auto kStopWritten = 10s;        // until the command is durable
+constexpr auto kStopPaceComes = 10s;      // ranks that have just started tell it by then
 constexpr auto kAnswersUsually = 5s;  // a loop that asks answers sooner
 constexpr auto kEndIsTold = 2s;       // by the engine, after the last rank's word
 
@@ -65,7 +65,7 @@ class StopRun {
     if (!source) return refuse(source.error());
     source_ = std::move(*source);
     const auto apply = [this](const core::RecordView& record) { learn(record); };
-    if (auto read = read_to_end(*source_, apply, kPatience); !read) return refuse(read.error());
+    if (auto read = read_to_end(*source_, apply, kStopPatience); !read) return refuse(read.error());
     auto chosen = which_run(view_.runs(), options_.run, options_.job);
     if (!chosen) return refuse(chosen.error());
     run_ = std::move(*chosen);
@@ -98,13 +98,13 @@ class StopRun {
 
   // Of several ranks the step after which all leave is reckoned from their pace.
   core::Status wait_for_pace() {
-    const core::Duration until = clock_.monotonic() + kPaceComes;
+    const core::Duration until = clock_.monotonic() + kStopPaceComes;
     while (run_.world_size > 1 && !run_.step_seconds && clock_.monotonic() < until) {
       const auto read =
           source_->poll(200ms, 256, [this](const core::RecordView& record) { learn(record); });
       if (!read && !passes(read.error())) return read.error();
       const core::JobEvent& newest = view_.runs().at(run_.run.uid);
-      if (clock_.now() - newest.time > kPaceComes) break;  // it says nothing at present
+      if (clock_.now() - newest.time > kStopPaceComes) break;  // it says nothing at present
       run_ = newest;
     }
     return core::ok();
@@ -169,7 +169,7 @@ class StopRun {
     }
     const auto issue = actions::stopped_by_hand_issue(command_, run_, looking_.cluster());
     if (auto sent = (*publisher)->publish(ingest::encode_issue(issue)); !sent) return sent;
-    return (*publisher)->flush(kWritten);
+    return (*publisher)->flush(kStopWritten);
   }
 
   void say(const std::string& line) const {

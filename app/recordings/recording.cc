@@ -13,9 +13,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t kBatch = 1024;
-constexpr auto kWait = 100ms;
-constexpr int kPatience = 600;  // waits in a row without a record
+constexpr std::size_t kRecordingBatch = 1024;
+constexpr auto kRecordingWait = 100ms;
+constexpr int kRecordingPatience = 600;  // waits in a row without a record
 // Records of several writers are not sorted by time: what is further behind the end than this, ends.
 constexpr std::int64_t kDisorder = 300'000'000'000;
 
@@ -192,7 +192,7 @@ core::Result<bool> RecordingReader::read(core::RecordHandler handle) {
     if (auto status = begin(); !status) return status.error();
     waits_ = 0;
   }
-  const auto read = source_->poll(begun_ && at_end() ? 0ms : kWait, kBatch,
+  const auto read = source_->poll(begun_ && at_end() ? 0ms : kRecordingWait, kRecordingBatch,
                                   [&](const core::RecordView& record) { take(record, handle); });
   if (!read && read.error().code == core::Code::data_loss) {
     ++end_.gaps;
@@ -202,7 +202,7 @@ core::Result<bool> RecordingReader::read(core::RecordHandler handle) {
   waits_ = read && *read > 0 ? 0 : waits_ + 1;
   if (auto paused = pause_ended(); !paused) return paused.error();
   if (begun_ && waits_ > 0 && at_end()) return true;
-  if (waits_ < kPatience) return false;
+  if (waits_ < kRecordingPatience) return false;
   return core::Error{core::Code::deadline_exceeded,
                      begun_
                          ? "nothing came of " + topic_ + " for a minute, and it is not at its end"
