@@ -1,5 +1,5 @@
 // Inside of the engine: its parts, and how they stand on each other. Each is a small object
-// (rules/run/); what they share is the context.
+// (rules/engine/); what they share is the context.
 #pragma once
 
 #include "rules/engine/frames/arrivals.h"

@@ -20,7 +20,7 @@ docs = load()
 
 def test_the_parts_are_those_of_the_registration_lines():
     for room in ("rules", "actions", "collectors"):
-        files = {path.stem for path in (ROOT / room / "builtin").glob("*.cc")}
+        files = {path.stem for path in (ROOT / room).rglob("builtin/**/*.cc")}
         assert set(docs.parts_of(room)) == files
 
 

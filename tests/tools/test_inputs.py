@@ -128,7 +128,7 @@ def test_a_rule_asks_only_for_what_the_hook_gives():
     known = set(re.findall(r'\.name = "(\w+)"', table))
     words = set(re.findall(r'"(\w+)"', (ROOT / "core/statistics.cc").read_text(encoding="utf-8")))
     asked = 0
-    for path in sorted((ROOT / "rules/builtin").glob("*.cc")):
+    for path in sorted((ROOT / "rules/builtin").rglob("*.cc")):
         for needs in re.findall(r"std::vector<Need> needs\([^)]*\) {\s*return (.*?);\s*}", path.read_text(encoding="utf-8"), re.DOTALL):
             asked += 1
             for collection, statistics in re.findall(r'{"(\w+)"(?:, {([^}]*)})?', needs):

@@ -10,7 +10,7 @@ sys.path.insert(0, str(ROOT / "tools" / "lib"))
 
 import named_files  # noqa: E402
 
-FILES = {"rules/engine/engine.cc": "", "rules/engine.h": "", "rules/builtin/tensors/all_zero.cc": "", "rules/README.md": "", "tools/kafka": "",
+FILES = {"rules/engine.cc": "", "rules/engine.h": "", "rules/builtin/all_zero.cc": "", "rules/README.md": "", "tools/kafka": "",
          "bench/decode_bench.cc": "", "docs/rules/all_zero.md": "", "README.md": ""}
 
 
@@ -24,7 +24,7 @@ def missing(folder, **texts):
 
 
 @pytest.mark.parametrize("text", [
-    "`rules/engine/engine.cc`", "see rules/engine.{h,cc}", "`rules/builtin/<name>.cc`", "`builtin/all_zero.cc`", "`engine.h`", "`engine.*`",
+    "`rules/engine.cc`", "see rules/engine.{h,cc}", "`rules/builtin/<name>.cc`", "`builtin/all_zero.cc`", "`engine.h`", "`engine.*`",
     "`tools/kafka`", "`bench/decode_bench`", "`rules/builtin/`", "[rules](docs/rules/all_zero.md)", "https://example.com/rules/none.cc",
     "`/etc/rules/none.cc`", "`train.py`", "`telemetry.db`",
 ])

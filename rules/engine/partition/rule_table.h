@@ -56,7 +56,7 @@ struct RuleTable {
   }
   /// nullopt: no rule has it.
   [[nodiscard]] std::optional<std::uint32_t> evaluated_as(std::uint64_t identity) const;
-  /// Which rule that is: equal lines, equal memory (state/remap.h).
+  /// Which rule that is: equal lines, equal memory (engine/state/remap.h).
   [[nodiscard]] std::string line(std::uint32_t rule) const;
   /// The lines of all.
   [[nodiscard]] std::string layout() const;
