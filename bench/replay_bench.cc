@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "app/cli/rule_choice.h"
 #include "app/recordings/recording.h"
 #include "app/replay/judge.h"
 #include "bench/bench_report.h"

@@ -95,6 +95,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size >= 4 && text.find_first_not_of("<redacted>xy") != std::string::npos) {
     require(redact("x" + text + "y", {text}).find(text) == std::string::npos);
   }
-  require(core::visible(text, 10).size() <= 10);
+  require(printable(text, 10).size() <= 10);
   return 0;
 }

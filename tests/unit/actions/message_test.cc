@@ -327,9 +327,9 @@ TEST(Redact, FindsASecretInItsEncodingsToo) {
 }
 
 TEST(Printable, CutsBetweenLettersAndRemovesControls) {
-  EXPECT_EQ(core::visible("a\nb\x01\u202e", 100), "a b  ");
-  EXPECT_EQ(core::visible("aöb", 4), "aöb");
-  EXPECT_EQ(core::visible("aöbcd", 5), "a…");
+  EXPECT_EQ(printable("a\nb\x01\u202e", 100), "a b  ");
+  EXPECT_EQ(printable("aöb", 4), "aöb");
+  EXPECT_EQ(printable("aöbcd", 5), "a…");
 }
 
 }  // namespace

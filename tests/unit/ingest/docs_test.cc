@@ -55,7 +55,7 @@ TEST(WirePage, ItsJsonRecordIsAccepted) {
 }
 
 TEST(WirePage, ItsHexadecimalFrameIsTheOneThatIsWritten) {
-  std::string text = block_with("wire.md", "5443534e");
+  std::string text = block_with("wire-vectors.md", "5443534e");
   std::erase(text, '\n');
   EXPECT_EQ(text, hex(step_end_frame()));
 }
