@@ -46,6 +46,6 @@ def of(out, programs, repositories):
         missing += [[run.job, "corrected" if run.fault is None else "faulty", f"{run.steps} updates within the limit"] for run in loaded
                     if run.job == one["name"] and run.steps < LEAST]
         missing += [[one["name"], version, why] for version, why in (json.loads(path.read_text()) if path.exists() else {}).items()]
-    return "\n\n".join([report.table(["Programs", "Preset", "Rules", "faulty told", "beyond the corrected version", "corrected alarmed"], rows),
-                        report.table(["Program", "Question", "said of the faulty version", "said of the corrected version"], each),
+    return "\n\n".join([report.table(["Programs", "Preset", "Rules", "faulty reported", "beyond the corrected version", "corrected alarmed"], rows),
+                        report.table(["Program", "Question", "issues of the faulty version", "issues of the corrected version"], each),
                         report.table(["Program", "Version", "why it did not run"], missing)])
