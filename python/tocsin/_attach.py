@@ -81,13 +81,13 @@ def with_callback(function, what, make):
 
 
 def _torch(torch):
-    from .attach import torch_optimizers
+    from tocsin.attach import torch_optimizers
     torch_optimizers.begin(torch, guarded, say)
 
 
 def _transformers(module):
     def add(trainer):
-        from .frameworks.transformers import TocsinCallback
+        from tocsin.frameworks.transformers import TocsinCallback
         if not _ours(trainer.callback_handler.callbacks):
             trainer.add_callback(TocsinCallback())
             say("attached to transformers.Trainer")
@@ -97,7 +97,7 @@ def _transformers(module):
 
 def _lightning(module):
     def add(trainer):
-        from .frameworks.lightning import TocsinCallback
+        from tocsin.frameworks.lightning import TocsinCallback
         if not _ours(trainer.callbacks):
             trainer.callbacks.append(TocsinCallback())
             say("attached to lightning.Trainer")
@@ -115,7 +115,7 @@ def _boosting(module, make):
 
 def _xgboost(module):
     def make():
-        from .frameworks.xgboost import TocsinCallback
+        from tocsin.frameworks.xgboost import TocsinCallback
         return TocsinCallback()
 
     _boosting(module, make)
@@ -123,7 +123,7 @@ def _xgboost(module):
 
 def _lightgbm(module):
     def make():
-        from .frameworks.lightgbm import callback
+        from tocsin.frameworks.lightgbm import callback
         return callback()
 
     _boosting(module, make)
@@ -131,7 +131,7 @@ def _lightgbm(module):
 
 def _keras(module):
     def make():
-        from .frameworks.keras import TocsinCallback
+        from tocsin.frameworks.keras import TocsinCallback
         return TocsinCallback()
 
     module.Model.fit = with_callback(module.Model.fit, "keras.Model.fit", make)

@@ -1,7 +1,8 @@
 """What scripts import keeps its name: every public module, what it offers, and every name that a page tells to import."""
 
 import ast
-import importlib
+import importlib.util
+import inspect
 import pathlib
 import re
 import subprocess
@@ -114,3 +115,19 @@ def test_importing_tocsin_imports_nothing_but_python():
             "print(*sorted({name.split('.')[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)))")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == ["tocsin"]
+
+
+@pytest.mark.parametrize("framework", ["torch", "transformers.trainer", "lightning.pytorch", "xgboost", "lightgbm", "keras"])
+def test_the_file_that_tocsin_run_loads_by_its_path_finds_the_package(framework):
+    """It has no package then, so that a relative import of its own fails."""
+    code = ast.parse((ROOT / "python/tocsin/_attach.py").read_text())
+    assert not [line.lineno for line in ast.walk(code) if isinstance(line, ast.ImportFrom) and line.level]
+    spec = importlib.util.spec_from_file_location("tocsin_attach", ROOT / "python/tocsin/_attach.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    attach = ast.parse(inspect.getsource(module.FRAMEWORKS[framework]))
+    (imported,) = [line for line in ast.walk(attach) if isinstance(line, ast.ImportFrom)]
+    (name,) = [alias.name for alias in imported.names]
+    place = ROOT / "python" / imported.module.replace(".", "/")
+    behind = (place / f"{name}.py") if place.is_dir() else place.with_suffix(".py")
+    assert re.search(rf"^(?:class|def) {name}\b", behind.read_text(), re.MULTILINE) or behind.stem == name
