@@ -36,9 +36,12 @@ for script in map(pathlib.Path, sys.argv[1:]):
 def told(tmp_path_factory):
     """{script: [(step or None, rule), …]} of all scripts, in the order in which the rules were heard of."""
     folder = tmp_path_factory.mktemp("mistakes")
+    # On a busy machine the governor would widen the grid, and the first sign would come later.
+    (folder / "tocsin.yaml").write_text("capture: { overhead: 100% }\n")
     scripts = sorted(path for path in FOLDER.glob("*.py") if path.stem != "digits")
-    done = subprocess.run([sys.executable, "-c", DRIVER, *map(str, scripts)], cwd=folder, text=True, capture_output=True, timeout=300,
-                          check=False, env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "OMP_NUM_THREADS": "1"})
+    done = subprocess.run([sys.executable, "-c", DRIVER, *map(str, scripts)], cwd=folder, text=True, capture_output=True, timeout=600,
+                          check=False, env={**os.environ, "PYTHONPATH": str(ROOT / "python"), "OMP_NUM_THREADS": "1",
+                               "TOCSIN_CONFIG": str(folder / "tocsin.yaml")})
     assert done.returncode == 0, done.stdout + done.stderr
     return {script.stem: [(None if step == "-" else int(step), rule) for step, rule in
                           re.findall(r"^step (-|\d+)  (\w+):", (folder / f"{script.stem}.out").read_text(), re.MULTILINE)]
@@ -59,7 +62,7 @@ def test_a_mistake_is_reported_as_the_table_says(told, script):
     steps = [step for step, rule in told[script] if rule == TABLE[script]["rule"]]
     assert len(steps) == 1, told[script]
     first = re.search(r"\d+", TABLE[script]["first"])
-    if first:  # the hook's governor may thin the grid on a busy machine
+    if first:  # a wider grid of the README's run: one save later
         assert abs(steps[0] - int(first[0])) <= 10, told[script]
     else:  # found beside the loop, which may have ended an update or two before the issue is made
         assert steps[0] is None or steps[0] < 5, told[script]
