@@ -1,8 +1,9 @@
 """Files that pages and comments name, and that do not exist.
 
 A name counts as one of ours when it begins with a folder of the repository and has a suffix (`rules/engine/engine.cc`,
-`ingest/wire/*.h`, `collectors/hook/command_reader.{h,cc}`); in a page also without one (`tools/kafka`, `bench/decode_bench`: a program, a folder),
-and when it stands alone as a source (`step_clock.h`), as it may in a comment of C++ (state.cc). A placeholder (`rules/builtin/<name>.cc`) fits when something fits it.
+`ingest/wire/*.h`, `collectors/hook/commands/command_reader.{h,cc}`). In a page it also counts without one (`tools/kafka`,
+`bench/decode_bench`: a program, a folder). It counts alone as a source (`step_clock.h`), as in a comment of C++ (state.cc). A
+placeholder (`rules/builtin/<name>.cc`) fits when something fits it.
 """
 
 import fnmatch
