@@ -26,7 +26,7 @@ def rules():
 
 def default_group():
     """The rules of the group `default`, and what is always said."""
-    return {file.stem for file in (ROOT / "rules" / "builtin").glob("*.cc") if "group::kDefault" in file.read_text()} | ALWAYS
+    return {file.stem for file in (ROOT / "rules" / "builtin").rglob("*.cc") if "group::kDefault" in file.read_text()} | ALWAYS
 
 
 def _place(data):

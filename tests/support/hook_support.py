@@ -36,7 +36,7 @@ def closed_port():
 def library():
     """Path of the built library, or None."""
     given = os.environ.get("TOCSIN_LIBRARY")
-    found = [given] if given else sorted(glob.glob(str(ROOT / "build" / "*" / "app" / "client" / "libtocsin_client.so.0")),
+    found = [given] if given else sorted(glob.glob(str(ROOT / "build" / "*" / "collectors" / "hook" / "libtocsin_client.so.0")),
                                          key=lambda path: "release" not in path)
     return found[0] if found else None
 

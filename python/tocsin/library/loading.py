@@ -98,7 +98,7 @@ def _candidates() -> Iterator[str]:
     yield os.path.join(here, LIBRARY)  # a wheel
     yield os.path.normpath(os.path.join(here, *[".."] * 3, LIBRARY))  # an installation's lib/python3/dist-packages
     root = os.path.dirname(os.path.dirname(here))
-    builds = glob.glob(os.path.join(root, "build", "*", "app", "client", LIBRARY))
+    builds = glob.glob(os.path.join(root, "build", "*", "collectors", "hook", LIBRARY))
     yield from sorted(builds, key=lambda path: "release" not in path)
     yield LIBRARY  # the system's search path
 
