@@ -12,7 +12,6 @@
 namespace tocsin::config {
 namespace {
 
-
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kInclude = "include";
 constexpr std::size_t kMostBytes = 16U << 20;

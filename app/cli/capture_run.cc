@@ -69,7 +69,8 @@ class CaptureRun {
     if (!source) return refuse(source.error());
     source_ = std::move(*source);
     const auto apply = [this](const core::RecordView& record) { view_.apply(record); };
-    if (auto read = read_to_end(*source_, apply, kCapturePatience); !read) return refuse(read.error());
+    if (auto read = read_to_end(*source_, apply, kCapturePatience); !read)
+      return refuse(read.error());
     auto chosen = which_run(view_.runs(), options_.run, options_.job);
     if (!chosen) return refuse(chosen.error());
     run_ = std::move(*chosen);

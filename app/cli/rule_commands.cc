@@ -237,7 +237,8 @@ int rules_describe(const Invocation& call) {
         mine + (mine == other ? "" : " (preset original: " + other + ")") + "  " + meaning(key),
         kListColumns, 22);
   }
-  std::cout << core::wrapped("as every rule: ", of_all + " (docs/rules/README.md)", kListColumns, 2);
+  std::cout << core::wrapped("as every rule: ", of_all + " (docs/rules/README.md)", kListColumns,
+                             2);
   if (!rule->presets.empty()) {
     std::cout << core::wrapped("presets: ", std::string(rule->presets), kListColumns, 2);
   }

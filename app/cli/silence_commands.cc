@@ -42,7 +42,7 @@ core::OutRecord record_of(const Silence& silence) {
 
 // Who writes tidies up: nobody else may take a person's record back.
 core::Status write_silence(const Looking& looking, const TopicView& view, const Silence& silence,
-                   core::WallTime now) {
+                           core::WallTime now) {
   ingest::PublisherOptions publishing;
   publishing.writer = "silence-" + std::to_string(getpid());
   publishing.durable = true;

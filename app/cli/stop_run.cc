@@ -25,9 +25,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kStopPatience = 60s;       // for reading what is there
-constexpr auto kStopWritten = 10s;        // until the command is durable
-constexpr auto kStopPaceComes = 10s;      // ranks that have just started tell it by then
+constexpr auto kStopPatience = 60s;   // for reading what is there
+constexpr auto kStopWritten = 10s;    // until the command is durable
+constexpr auto kStopPaceComes = 10s;  // ranks that have just started tell it by then
 constexpr auto kAnswersUsually = 5s;  // a loop that asks answers sooner
 constexpr auto kEndIsTold = 2s;       // by the engine, after the last rank's word
 

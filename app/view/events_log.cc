@@ -7,7 +7,8 @@
 namespace tocsin::app {
 namespace {
 
-constexpr std::size_t kMostOfALoggedSummary = 1000;  // bytes of a line; all of it stands in the event
+constexpr std::size_t kMostOfALoggedSummary =
+    1000;  // bytes of a line; all of it stands in the event
 
 std::string text(std::string_view view) { return std::string(view); }
 

@@ -283,7 +283,8 @@ Result<Settings> load_settings(const SettingsInput& input, const ProcessFacts& f
     out.out = "kafka";
     for (const auto& [key, value] : *kafka) {
       const auto* text = core::as<std::string>(value);
-      if (key == "bootstrap.servers" && text != nullptr) out.out = std::string(kKafkaScheme) + *text;
+      if (key == "bootstrap.servers" && text != nullptr)
+        out.out = std::string(kKafkaScheme) + *text;
     }
   } else {
     out.out = out.transport.journal;
