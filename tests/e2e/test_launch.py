@@ -9,6 +9,7 @@ import pytest
 
 from tests.support.hook_support import Telemetry, acks, wait_for
 from tests.support.program import BUILD, ROOT
+from tests.support.receiver import free_port
 from tests.support.telemetry import journal_events
 
 CONFIG = """
@@ -96,7 +97,7 @@ def test_a_stop_of_one_launch_does_not_stop_the_repaired_one(server, tmp_path, s
 
 def test_relaunch_under_torchrun_with_a_fixed_port(server, tmp_path, script):
     server(config(tmp_path)).wait_for("ready")
-    port = 20000 + os.getpid() % 20000
+    port = free_port()
     assert torchrun(tmp_path, script, -1, port).wait(90) == 0
     assert torchrun(tmp_path, script, 5, port).wait(90) == 0
     assert wait_for(lambda: fired(tmp_path), 15), "the NaN of the second launch was not seen"
@@ -107,7 +108,7 @@ def test_relaunch_under_torchrun_with_a_fixed_port(server, tmp_path, script):
 def test_restart_in_place_is_another_launch(server, tmp_path, script):
     """torchrun starts the workers again after one was killed: same agent, same run."""
     server(config(tmp_path)).wait_for("ready")
-    port = 20001 + os.getpid() % 20000
+    port = free_port()
     agent = torchrun(tmp_path, script, 35, port, "--max_restarts=1", "--monitor_interval=1")
     journal = tmp_path / "journal"
     try:

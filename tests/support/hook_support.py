@@ -4,7 +4,6 @@ import importlib.util
 import json
 import os
 import pathlib
-import socket
 import struct
 import subprocess
 import sys
@@ -24,13 +23,12 @@ _spec.loader.exec_module(wire)
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 from tests.support import journal  # noqa: E402 (after the path above)
+from tests.support.receiver import free_port  # noqa: E402
 
 
 def closed_port():
-    """A port that was free a moment ago: connecting to it is refused at once."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port on which nobody listens: connecting to it is refused at once."""
+    return free_port()
 
 
 def library():

@@ -15,6 +15,7 @@ import contextlib
 import datetime
 import json
 import os
+import random
 import socket
 import stat
 import sys
@@ -25,9 +26,12 @@ OK, HANG = "ok", "hang"
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody listens on. It lies below the ephemeral range, so that no connection of a test beside this one takes it."""
+    while True:
+        port = random.SystemRandom().randrange(20000, 32000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def wait_for(condition, timeout=10.0, what="condition"):
