@@ -26,7 +26,8 @@ def test_what_fails_twice_has_failed(tmp_path):
     assert code == 1 and "ALONE: tests/b_test.py::test_y" in said and "test_x" not in said
 
 
-def test_many_failures_a_cpp_test_or_a_file_that_does_not_load_are_not_tried(tmp_path):
+def test_many_failures_a_cpp_test_a_crash_or_a_file_that_does_not_load_are_not_tried(tmp_path):
+    crash = "worker 'gw1' crashed while running 'tests/a_test.py::test_x'\nFAILED tests/a_test.py::test_x\n"
     many = "".join(f"FAILED tests/a_test.py::test_{number}\n" for number in range(6))
-    for log in (many, "FAILED tests/a_test.py::test_x\n\t 3 - rules_test (Failed)\n", "FAILED tests/a_test.py::t\nERROR tests/b_test.py\n", ""):
+    for log in (many, "FAILED tests/a_test.py::test_x\n\t 3 - rules_test (Failed)\n", "FAILED tests/a_test.py::t\nERROR tests/b_test.py\n", crash, ""):
         assert _again(tmp_path, log, "exit 0")[::2] == (1, [])
