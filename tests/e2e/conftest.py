@@ -1,4 +1,5 @@
 """Fixtures of the end-to-end tests: servers that end with the test, a real Kafka for the session."""
+import fcntl
 import os
 import pathlib
 
@@ -46,11 +47,20 @@ def engine(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def kafka():
-    """Bootstrap servers of a real Kafka: an existing one, or one started for the session."""
+def kafka(tmp_path_factory):
+    """Bootstrap servers of a real Kafka: an existing one, or one started for the session. Workers of pytest-xdist share it."""
     given = os.environ.get("KAFKA_BOOTSTRAP_SERVERS")
     if given:
         yield given
+        return
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID")
+    if run:
+        # The first worker starts it; it ends with the process that started the workers. On a busy machine its heartbeats may be late.
+        cluster = Kafka(f"e2e-{run}", settings={"broker.session.timeout.ms": 30000}, owner=os.getppid())
+        with open(tmp_path_factory.getbasetemp().parent / "kafka.lock", "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            cluster.start()
+        yield cluster.bootstrap
         return
     with Kafka(f"e2e-{os.getpid()}") as cluster:
         yield cluster.bootstrap

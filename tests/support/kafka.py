@@ -9,11 +9,14 @@ TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools" / "kafka"
 
 
 class Kafka:
-    """`existing` is true when KAFKA_BOOTSTRAP_SERVERS names a cluster: then faults are not possible."""
+    """`existing` is true when KAFKA_BOOTSTRAP_SERVERS names a cluster: then faults are not possible.
 
-    def __init__(self, name=None, nodes=1, settings=None, profile="test"):
+    owner: the process with which the cluster ends, however that ends; this one unless said otherwise."""
+
+    def __init__(self, name=None, nodes=1, settings=None, profile="test", owner=None):
         self.name = name or f"test-{uuid.uuid4().hex[:8]}"
         self.nodes, self.settings, self.profile, self.bootstrap = nodes, settings or {}, profile, None
+        self.owner = owner or os.getpid()
         self.existing = bool(os.environ.get("KAFKA_BOOTSTRAP_SERVERS"))
 
     def tool(self, command, *arguments):
@@ -25,7 +28,7 @@ class Kafka:
     def start(self):
         settings = [f"--set={key}={value}" for key, value in self.settings.items()]
         out = self.tool("start", f"--nodes={self.nodes}", f"--profile={self.profile}",
-                        f"--until-pid={os.getpid()}", *settings)
+                        f"--until-pid={self.owner}", *settings)
         self.bootstrap = out.strip().split("=", 1)[1]
 
     def topic(self, name, partitions=1, **config):
