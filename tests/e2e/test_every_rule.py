@@ -1,6 +1,7 @@
 """Every built-in rule over a real Kafka, in the program as it is deployed: of the cases worked by hand one fires, with the kinds
 that the table says, and one stays quiet. Each case is a run of its own, each has a rule of its own parameters, and every rule
 judges every run."""
+import functools
 import os
 import random
 import subprocess
@@ -28,6 +29,7 @@ def builtin_rules():
     return [line.split()[0] for line in out.splitlines() if line.strip()]
 
 
+@functools.cache
 def chosen():
     """{(rule, fires): case}: the shortest of each."""
     built, faults, out = set(builtin_rules()), known.faults(), {}
