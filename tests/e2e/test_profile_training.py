@@ -107,7 +107,7 @@ def test_a_rank_that_is_slow_says_where_and_both_trace(server, tmp_path, over, r
 HANGS = """
 import os, sys, time
 import tocsin
-hook = tocsin.watch(run="r", job="hangs")
+hook = tocsin.watch(run="r", job="stands")
 for step in range(20):
     hook.log(loss=1.0 / (step + 1))
     hook.step()

@@ -12,7 +12,7 @@ from tests.support.program import BINARY, BUILD, ROOT, run_cli
 OPEN = """
 import os, sys, time
 import tocsin
-hook = tocsin.watch(run="r", job="below")
+hook = tocsin.watch(run="r", job="verdicts")
 """
 SOUND = "for i in range(40): hook.log(loss=1 / (i + 1)); hook.step()\nhook.close()"
 NAN = "for i in range(40): hook.log(loss=float('nan') if i > 9 else 1.0); hook.step()\nhook.close()"
@@ -49,7 +49,7 @@ def test_what_fired_is_told_as_it_comes_and_in_the_verdict(tmp_path, before):
     result = run(tmp_path, NAN)
     assert result.returncode == 0
     (one,) = verdicts(result)
-    assert "(job below)" in one and "first sign: error exploding_tensor at step 10" in one
+    assert "(job verdicts)" in one and "first sign: error exploding_tensor at step 10" in one
     lines = result.stderr.splitlines()
     assert any(line.startswith("tocsin: error exploding_tensor at step 10") for line in lines[:lines.index(one)])
 
@@ -65,7 +65,7 @@ def test_who_trains_nothing_leaves_no_folder(tmp_path):
 
 
 def test_an_engine_beside_it_judges_alone(tmp_path, server):
-    up = server(f"transport: {{journal: {tmp_path / 'data'}}}\nrules: [exploding_tensor]\n")
+    up = server(f"transport: {{journal: {tmp_path / 'data'}}}\nrules: [exploding_tensor]\nhttp: {{listen: '127.0.0.1:0'}}\n")
     up.wait_for("ready")
     result = run(tmp_path, NAN)
     assert result.returncode == 0 and verdicts(result) == [] and "nobody judges" not in result.stderr
@@ -101,15 +101,15 @@ def test_status_shows_what_nobody_judges(tmp_path):
     try:
         training.stdout.readline()
         code, out, _ = run_cli("status", "--out", tmp_path / "data")
-        assert code == 1 and "nobody judges" in out and "below" in out and "runs that no engine knows: 1" in out
+        assert code == 1 and "nobody judges" in out and "verdicts" in out and "runs that no engine knows: 1" in out
         code, out, _ = run_cli("status", "--out", tmp_path / "data", "--output", "json")
         told = json.loads(out)
-        assert told["judged"] is False and [run["job"] for run in told["unknown_runs"]] == ["below"]
+        assert told["judged"] is False and [run["job"] for run in told["unknown_runs"]] == ["verdicts"]
     finally:
         training.communicate(b"")
 
 
 def test_status_of_a_journal_that_an_engine_reads_says_nothing_of_it(tmp_path, server):
-    up = server(f"transport: {{journal: {tmp_path / 'data'}}}\nrules: [exploding_tensor]\n")
+    up = server(f"transport: {{journal: {tmp_path / 'data'}}}\nrules: [exploding_tensor]\nhttp: {{listen: '127.0.0.1:0'}}\n")
     up.wait_for("ready")
     assert "nobody judges" not in run_cli("status", "--out", tmp_path / "data")[1]

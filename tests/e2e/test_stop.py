@@ -16,7 +16,7 @@ http: {{listen: '127.0.0.1:0'}}
 SCRIPT = """
 import sys, time
 import tocsin
-hook = tocsin.watch(run="r", job="stubborn")
+hook = tocsin.watch(run="r", job="deaf")
 for step in range(600):
     hook.log(loss=float("nan") if step == 5 else 1.0)
     hook.step()

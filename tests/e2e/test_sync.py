@@ -41,7 +41,7 @@ def finished(tmp_path):
 def config(tmp_path, bootstrap, prefix):
     path = tmp_path / f"{prefix}.yaml"
     path.write_text(f"transport: {{kafka: {{bootstrap.servers: '{bootstrap}'}}}}\ntopics: {{prefix: {prefix}, partitions: 3}}\n"
-                    f"rules: [{RULES}]\nengine: {{threads: 1}}\n")
+                    f"rules: [{RULES}]\nengine: {{threads: 1}}\nhttp: {{listen: '127.0.0.1:0'}}\n")
     return path
 
 
@@ -151,6 +151,8 @@ def test_what_a_broker_that_went_away_did_not_get_waits_on_the_disk(server, tmp_
 
 OUTAGE = """
 import os, sys, time, tocsin
+
+pytestmark = pytest.mark.apart
 hook = tocsin.watch(out="kafka://{bootstrap}", job="outage", run="outage", capture={{"every": "1 step"}}, config="{config}")
 goes_on, step = {{}}, 0
 def train(until):
