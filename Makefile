@@ -28,6 +28,7 @@ help: ## This list
 	@echo
 	@echo "Settings: DEMO=exploding|vanishing|healthy|all  BROKER=journal|kafka  PRESET=release|dev|asan-ubsan|tsan"
 	@echo "          FUZZ_SECONDS=60 (per fuzz target)  MINUTES=10 (of soak)  STREAMS=5000 (per rule)  JOBS=n (compilers at a time)"
+	@echo "          TEST_WORKERS=n (tests of the whole program at a time)"
 
 demo: ## A real training job goes wrong; Tocsin sees it, stops it, tells people (after the build: under a minute)
 	@tools/setup build demo $(if $(filter kafka,$(BROKER)),kafka)

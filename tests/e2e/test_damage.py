@@ -3,6 +3,8 @@ other parts go on."""
 import datetime
 import re
 
+import pytest
+
 from tests.e2e.test_recovery import wait_until
 from tests.support.program import run_cli
 from tests.support.telemetry import JournalWriter, journal_events, scalar
@@ -27,6 +29,7 @@ def rows(program):
     return float(re.search(r"^tocsin_rules_rows_total (\S+)$", program.get("/metrics")[1], re.M).group(1))
 
 
+@pytest.mark.alone
 def test_a_damaged_page_of_the_telemetry_is_told_and_routing_goes_on(server, tmp_path):
     journal = tmp_path / "journal"
     with WebhookReceiver() as people:

@@ -32,7 +32,7 @@ def living(demo):
     for path in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             command = (path / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            if command and f"-{demo.pid}/" in command or f"demo-{demo.pid}" in command:
+            if re.search(rf"build/demo/\S*-{demo.pid}/|demo-{demo.pid}\b", command):
                 found.append(command)
         except OSError:
             pass
@@ -45,6 +45,7 @@ def finished(demo, timeout=110):
     return output
 
 
+@pytest.mark.alone
 def test_exploding_run_is_seen_stopped_and_told_and_the_healthy_one_left_alone():
     began = time.monotonic()
     demo = started("exploding", "healthy")
@@ -62,6 +63,7 @@ def test_exploding_run_is_seen_stopped_and_told_and_the_healthy_one_left_alone()
     assert further.startswith("iss_")
 
 
+@pytest.mark.alone
 def test_vanishing_run_is_stopped():
     demo = started("vanishing")
     output = finished(demo)
@@ -69,6 +71,7 @@ def test_vanishing_run_is_stopped():
     assert "vanishing_gradient" in output
 
 
+@pytest.mark.alone
 def test_the_same_over_a_real_kafka():
     demo = started("--broker", "kafka", "exploding", "healthy")
     output = finished(demo)

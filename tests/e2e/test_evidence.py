@@ -12,6 +12,8 @@ from tests.support.program import run_cli
 from tests.support.telemetry import journal_events, kafka_events, kafka_produce, scalar
 from tocsin import wire
 
+pytestmark = pytest.mark.apart
+
 RULES = ("rules: [exploding_tensor, {use: vanishing_gradient, with: {threshold: 1.0e-6}}]\n"
          "http: {listen: '127.0.0.1:0'}\n")
 

@@ -123,6 +123,7 @@ def train(tmp_path, journal):
     return subprocess.Popen([sys.executable, script], env=environment)
 
 
+@pytest.mark.alone
 def test_a_stopped_run_is_told_with_stop_and_checkpoint_at_default_timers(server, tmp_path, people):
     journal = tmp_path / "journal"
     one = server(CONFIG.format(journal=journal, url=people.url))

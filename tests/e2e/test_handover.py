@@ -12,6 +12,7 @@ from tests.support.program import BUILD, ROOT, Server, run_cli
 from tests.support.smtp_receiver import SmtpReceiver
 from tests.support.webhook_receiver import WebhookReceiver
 
+pytestmark = pytest.mark.alone
 PYTHON = "/usr/bin/python3"  # Debian's, which has torch and scikit-learn
 CONFIG = """
 transport: {{journal: {journal}}}

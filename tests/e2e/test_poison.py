@@ -9,6 +9,8 @@ from tests.support import journal
 from tests.support.choosy import ChoosyMailServer, ChoosyReceiver, usual
 from tests.support.receiver import wait_for
 
+pytestmark = pytest.mark.apart
+
 
 def config(folder, *integrations):
     """A router in which own alarms about deliveries go nowhere."""

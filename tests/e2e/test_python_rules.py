@@ -18,6 +18,8 @@ from tests.support.program import BUILD, ROOT, Server, run_cli
 from tests.support.telemetry import JournalWriter, journal_events, kafka_events, kafka_produce, scalar
 from tocsin import wire
 
+pytestmark = pytest.mark.apart
+
 # As the documentation of Amazon SageMaker Debugger shows one; what was changed is `smdebug`, in its imports.
 GRADIENT = """
 from tocsin.rules.rule import Rule
@@ -115,7 +117,7 @@ def make_journal(folder, key, records):
     database.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def recorded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("python") / "run"
     record(folder, [(20.0 if step in (7, 8) else 1.0, 5.0 - step if step % 4 else 5.0 + step) for step in range(20)])

@@ -8,6 +8,8 @@ from tests.support.kafka import Kafka
 from tests.support.telemetry import (JournalWriter, firing_ids, journal_events, journal_records,
                                      kafka_events, kafka_produce, scalar)
 
+pytestmark = pytest.mark.apart
+
 RULES = "rules: [exploding_tensor]\nhttp: {listen: '127.0.0.1:0'}\n"
 RUNS = 12
 STEPS = 30

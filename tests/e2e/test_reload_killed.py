@@ -7,6 +7,8 @@ import pytest
 from tests.e2e.test_recovery import wait_until
 from tests.support.telemetry import JournalWriter, journal_events, kafka_events, kafka_produce, scalar
 
+pytestmark = pytest.mark.apart
+
 # Of each: what is in effect first, what a reload makes of it, and how many steps of NaN or growth it takes.
 RULES = {
     "added": ("- {use: overfit}", "- {use: overfit}\n  - {use: exploding_tensor}"),

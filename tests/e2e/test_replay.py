@@ -10,6 +10,8 @@ from tests.support.program import ROOT, run_cli
 from tests.support.telemetry import JournalWriter, firing_ids, journal_events, journal_records, kafka_events, kafka_produce, scalar
 from tocsin import wire
 
+pytestmark = pytest.mark.apart
+
 LIVE = "rules: [exploding_tensor]\nhttp: {listen: '127.0.0.1:0'}\n"
 
 

@@ -17,6 +17,8 @@ from tests.support.telemetry import kafka_events, kafka_values
 import tocsin
 from tocsin import wire
 
+pytestmark = pytest.mark.apart
+
 TELEMETRY = "tocsin.telemetry.v1"
 STEPS = 400
 RULES = "exploding_tensor,loss_not_decreasing"
@@ -151,8 +153,6 @@ def test_what_a_broker_that_went_away_did_not_get_waits_on_the_disk(server, tmp_
 
 OUTAGE = """
 import os, sys, time, tocsin
-
-pytestmark = pytest.mark.apart
 hook = tocsin.watch(out="kafka://{bootstrap}", job="outage", run="outage", capture={{"every": "1 step"}}, config="{config}")
 goes_on, step = {{}}, 0
 def train(until):
