@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+
+#include "app/cli/help_formatter.h"
 
 namespace tocsin::app {
 namespace {
@@ -17,20 +20,20 @@ struct CommandHelp {
 };
 
 constexpr std::string_view kServing =
-    "0   ended by SIGINT or SIGTERM, or its terminal was closed\n"
-    "1   the address of --web.listen-address is in use, or a topic is missing\n"
+    "0   stopped by SIGINT, SIGTERM or a closed terminal\n"
+    "1   the address of http.listen is in use, or a topic is missing\n"
     "2   wrong usage\n"
     "3   the configuration has errors\n"
     "4   broker or journal unreachable within --start-timeout\n"
-    "75  a role did not end within 10 s; what was committed is safe\n";
+    "75  a role did not end within 10 s; committed work is safe\n";
 constexpr std::string_view kReading =
-    "0   done\n"
+    "0   success\n"
     "2   wrong usage\n"
     "3   the configuration's transport cannot be read\n"
     "4   broker or journal unreachable\n";
 constexpr std::string_view kOneIssue =
-    "0   done\n"
-    "1   no issue has this ID, or several have\n"
+    "0   success\n"
+    "1   ID matches no issue or several\n"
     "2   wrong usage\n"
     "3   the configuration's transport cannot be read\n"
     "4   broker or journal unreachable\n";
@@ -38,22 +41,22 @@ constexpr std::string_view kChoose = "2   no subcommand was named; each has its 
 
 constexpr std::array kHelp{
     CommandHelp{"",
-                "Watch machine-learning training on Kafka: judge what jobs publish by rules, tell "
-                "people, and stop broken jobs",
-                "0   ok\n"
+                "Watch machine-learning training: judge telemetry by rules, notify people, and "
+                "stop broken runs",
+                "0   success\n"
                 "1   failed, or the answer is no\n"
                 "2   wrong usage\n"
                 "3   the configuration has errors\n"
                 "4   broker or journal unreachable\n"
-                "75  temporary, try again\n"
-                "A training process that a rule stopped exits with 77.\n",
+                "75  temporary failure; try again\n"
+                "A training process that acknowledged a stop exits with 77.\n",
                 "tocsin init\n"
                 "tocsin check\n"
                 "tocsin up\n"
                 "tocsin status\n"},
     CommandHelp{"init", "Write a commented configuration to start from",
                 "0   written\n"
-                "1   the file is there already, or cannot be written\n"
+                "1   the file already exists or cannot be written\n"
                 "2   wrong usage\n",
                 "tocsin init\n"
                 "tocsin init training/tocsin.yaml\n"},
@@ -67,23 +70,23 @@ constexpr std::array kHelp{
     CommandHelp{"topics", "Plan, create and export the Kafka topics that Tocsin needs", kChoose,
                 "tocsin topics plan\n"
                 "tocsin topics export --output strimzi > topics.yaml\n"},
-    CommandHelp{"topics plan", "Compare the topics that are needed with those that exist",
-                "0   every topic is as it should be\n"
-                "1   a topic is missing or differs\n"
+    CommandHelp{"topics plan", "Compare the required topics with the existing ones",
+                "0   every topic exists with the required settings\n"
+                "1   a topic is missing, or its settings differ\n"
                 "2   wrong usage\n"
                 "3   the configuration's transport cannot be read\n"
                 "4   broker unreachable\n",
                 "tocsin topics plan\n"
                 "tocsin topics plan -c tocsin.yaml --output json\n"},
-    CommandHelp{"topics apply", "Create the topics that are missing",
-                "0   every topic is as it should be\n"
-                "1   a topic could not be created, or differs\n"
+    CommandHelp{"topics apply", "Create the missing topics",
+                "0   every topic exists with the required settings\n"
+                "1   a topic could not be created, or its settings differ\n"
                 "2   wrong usage\n"
                 "3   the configuration's transport cannot be read\n"
                 "4   broker unreachable\n",
                 "tocsin topics apply -c tocsin.yaml\n"},
-    CommandHelp{"topics export", "Write the plan of topics for other tools",
-                "0   written\n"
+    CommandHelp{"topics export", "Print the topic plan in the format of another tool",
+                "0   printed\n"
                 "2   wrong usage\n"
                 "3   the configuration's transport cannot be read\n",
                 "tocsin topics export --output strimzi > topics.yaml\n"
@@ -91,13 +94,13 @@ constexpr std::array kHelp{
     CommandHelp{"rules", "List and describe the rules", kChoose,
                 "tocsin rules list\n"
                 "tocsin rules describe overfit\n"},
-    CommandHelp{"rules list", "List each rule with its severity and one sentence",
+    CommandHelp{"rules list", "List each rule with its severity and a one-sentence description",
                 "0   listed\n"
                 "2   wrong usage\n",
                 "tocsin rules list\n"
                 "tocsin rules list --output json\n"},
     CommandHelp{"rules describe",
-                "Describe a rule: each parameter, its meaning, and its value in both presets",
+                "Describe a rule: parameters, their meanings, and their values in both presets",
                 "0   described\n"
                 "1   no rule has this name\n"
                 "2   wrong usage\n",
@@ -117,31 +120,32 @@ constexpr std::array kHelp{
                 "tocsin up\n"
                 "tocsin up -c tocsin.yaml --web.listen-address 127.0.0.1:9761\n"},
     CommandHelp{"collect",
-                "Run the node agent: sample this node, and end processes that do not answer a stop",
+                "Run the node agent: measure this node, and end processes that ignore a stop",
                 kServing, "tocsin collect -c tocsin.yaml\n"},
-    CommandHelp{"route", "Run the router: read issues, decide whom to tell, and deliver", kServing,
-                "tocsin route -c tocsin.yaml --log.format json\n"},
-    CommandHelp{"evaluate",
-                "Judge telemetry by the rules and write issues; with --from judge a recording once",
-                "0   ended by a signal; with --from: no issue\n"
-                "1   the address of --web.listen-address is in use, or a topic is missing; with "
-                "--from: there are issues\n"
-                "2   wrong usage, or a rule or run that does not exist\n"
-                "3   the configuration has errors\n"
-                "4   broker or journal unreachable\n"
-                "75  a role did not end within 10 s; what was committed is safe\n",
-                "tocsin evaluate -c tocsin.yaml\n"
-                "tocsin evaluate --from ./run1\n"
-                "tocsin evaluate --from ./run1 --rules exploding_tensor,overfit --output json\n"},
+    CommandHelp{"route", "Run the router: read issues, decide whom to notify, and deliver",
+                kServing, "tocsin route -c tocsin.yaml --log.format json\n"},
+    CommandHelp{
+        "evaluate",
+        "Judge live telemetry by rules and write issues; with --from, judge a recording once",
+        "0   stopped by a signal; with --from: no issues\n"
+        "1   the address of http.listen is in use, or a topic is missing; with --from: issues "
+        "found\n"
+        "2   wrong usage, or an unknown rule or run\n"
+        "3   the configuration has errors\n"
+        "4   broker or journal unreachable\n"
+        "75  a role did not end within 10 s; committed work is safe\n",
+        "tocsin evaluate -c tocsin.yaml\n"
+        "tocsin evaluate --from ./run1\n"
+        "tocsin evaluate --from ./run1 --rules exploding_tensor,overfit --output json\n"},
     CommandHelp{"rule-worker",
-                "Judge live runs by the rules of a Python file, each in a process of its own",
+                "Run the rules of a Python file on live runs, each rule in its own process",
                 kServing,
                 "tocsin rule-worker my_rules.py --out kafka://localhost:9092\n"
                 "tocsin rule-worker my_rules.py --class BigGradient --set threshold=10\n"},
     CommandHelp{"status",
-                "Show runs, open issues, stops, and what is unhealthy, of all or of one run",
-                "0   nothing is unhealthy\n"
-                "1   something is unhealthy, or there is no such run, or several\n"
+                "Show runs, open issues, stops and unhealthy components, for all runs or one run",
+                "0   everything is healthy\n"
+                "1   a component is unhealthy, or RUN matches no run or several\n"
                 "2   wrong usage\n"
                 "3   the configuration's transport cannot be read\n"
                 "4   broker or journal unreachable\n",
@@ -152,40 +156,46 @@ constexpr std::array kHelp{
     CommandHelp{"issues", "List, show and reproduce issues", kChoose,
                 "tocsin issues list --job digits\n"
                 "tocsin issues show 207f21eb06\n"},
-    CommandHelp{"issues list", "List open issues, the worst first", kReading,
+    CommandHelp{"issues list", "List open issues, worst first", kReading,
                 "tocsin issues list\n"
                 "tocsin issues list --job digits --all\n"
                 "tocsin issues list --from kafka://localhost:9092 --output json\n"},
     CommandHelp{"issues show", "Show everything about one issue", kOneIssue,
                 "tocsin issues show 207f21eb06\n"
                 "tocsin issues show 207f21eb06 --output json\n"},
-    CommandHelp{"issues reproduce", "Judge again what led to an issue, by the rule as it was",
-                "0   the same rule found the same issue again\n"
-                "1   it did not, or no issue has this ID, or several have\n"
-                "2   wrong usage, or --save names a folder that is not empty\n"
+    CommandHelp{"issues reproduce",
+                "Run the rule of an issue again, with the same parameters and the same telemetry",
+                "0   the rule found the same issue again\n"
+                "1   it did not, or ID matches no issue or several\n"
+                "2   wrong usage, or the directory of --save is not empty\n"
                 "3   the configuration has errors\n"
                 "4   broker or journal unreachable\n",
                 "tocsin issues reproduce 207f21eb06\n"
                 "tocsin issues reproduce 207f21eb06 --save ./kept\n"},
-    CommandHelp{"tail", "Follow issues, jobs, stops and their answers until Ctrl-C", kReading,
+    CommandHelp{"tail", "Follow issues, jobs, stops and their replies until Ctrl-C",
+                "0   stopped by Ctrl-C\n"
+                "2   wrong usage\n"
+                "3   the configuration's transport cannot be read\n"
+                "4   broker or journal unreachable\n",
                 "tocsin tail\n"
                 "tocsin tail --rule exploding_tensor --output json\n"},
     CommandHelp{"report", "Write a report about a run",
                 "0   written\n"
-                "1   no run has this name, or several have, or the file cannot be written\n"
-                "2   wrong usage, or a rule that does not exist\n"
+                "1   RUN matches no run or several, or the file cannot be written\n"
+                "2   wrong usage, or an unknown rule\n"
                 "3   the configuration has errors\n"
                 "4   broker or journal unreachable\n",
                 "tocsin report digits --html digits.html\n"
                 "tocsin report --from ./run1 --html run1.html\n"
                 "tocsin report --from ./run1 --judge --rules default,profiler_report\n"},
     CommandHelp{"stop", "Ask a running job to stop, and show how it ends",
-                "0   the run has stopped or had ended; with --wait 0s or --dry-run: was asked\n"
-                "1   no run has this name, or several have, or the stop came to nothing\n"
+                "0   the run stopped or had already ended; with --wait 0s: request sent; with "
+                "--dry-run: request shown\n"
+                "1   RUN matches no run or several, or the stop failed\n"
                 "2   wrong usage\n"
                 "3   the configuration's transport cannot be read\n"
                 "4   broker or journal unreachable\n"
-                "75  not over within --wait; the request stands\n",
+                "75  the run did not end within --wait; the request stays in force\n",
                 "tocsin stop digits --reason \"wrong learning rate\"\n"
                 "tocsin stop 4e3046d4 --mode stop --force --wait 0s\n"},
     CommandHelp{"silence",
@@ -193,88 +203,92 @@ constexpr std::array kHelp{
                 kChoose,
                 "tocsin silence add --run digits --for 2h --comment \"known, looked at\"\n"
                 "tocsin silence list\n"},
-    CommandHelp{
-        "silence add", "Mute matching issues for a while",
-        "0   the silence is written\n"
-        "1   no run has this name, or several have\n"
-        "2   wrong usage, or a matcher that cannot be read\n"
-        "3   the configuration's transport cannot be read\n"
-        "4   broker or journal unreachable\n",
-        "tocsin silence add --run digits --for 2h --comment \"known, looked at\"\n"
-        "tocsin silence add 'rule=\"overfit\"' --actions stop_training --comment \"let them "
-        "run\"\n"},
-    CommandHelp{"silence list", "List silences in force and to come", kReading,
+    CommandHelp{"silence add", "Mute matching issues for a while",
+                "0   the silence is written; with --dry-run: matching issues shown\n"
+                "1   RUN matches no run or several\n"
+                "2   wrong usage, or an invalid matcher\n"
+                "3   the configuration's transport cannot be read\n"
+                "4   broker or journal unreachable\n",
+                "tocsin silence add --run digits --for 2h --comment \"known, looked at\"\n"
+                "tocsin silence add 'rule=\"overfit\"' --actions stop_training --comment \"let "
+                "them run\"\n"},
+    CommandHelp{"silence list", "List active and pending silences", kReading,
                 "tocsin silence list\n"
                 "tocsin silence list --all --output json\n"},
     CommandHelp{"silence expire", "End a silence now",
                 "0   ended\n"
-                "1   no silence has this ID, or several have\n"
+                "1   ID matches no silence or several\n"
                 "2   wrong usage\n"
                 "3   the configuration's transport cannot be read\n"
                 "4   broker or journal unreachable\n",
                 "tocsin silence expire sil_4f2k\n"},
-    CommandHelp{"capture", "Ask a running job to capture more data, and show its reply",
-                "0   every rank does what was asked; with --wait 0s or --dry-run: was asked\n"
-                "1   no run has this name, or several have, or a rank refuses\n"
-                "2   wrong usage\n"
-                "3   the configuration's transport cannot be read\n"
-                "4   broker or journal unreachable\n"
-                "75  not every rank has answered within --wait; the request stands\n",
-                "tocsin capture digits --collection gradients --statistic quantiles --steps 200\n"
-                "tocsin capture digits --stacks\n"
-                "tocsin capture digits --end\n"},
+    CommandHelp{
+        "capture", "Ask a running job to capture more data, and show its reply",
+        "0   every rank accepted; with --wait 0s: request sent; with --dry-run: request shown\n"
+        "1   RUN matches no run or several, or a rank refused\n"
+        "2   wrong usage\n"
+        "3   the configuration's transport cannot be read\n"
+        "4   broker or journal unreachable\n"
+        "75  not every rank replied within --wait; the request stays in force\n",
+        "tocsin capture digits --collection gradients --statistic quantiles --steps 200\n"
+        "tocsin capture digits --stacks\n"
+        "tocsin capture digits --end\n"},
     CommandHelp{
         "replay",
-        "Judge a past span again by other rules, beside what was told then; write nothing",
-        "0   the issues are those that were told, or --sweep was shown\n"
-        "1   they differ\n"
-        "2   wrong usage, or a rule, run or parameter that does not exist\n"
+        "Judge past telemetry by other rules and compare with the issues of that time; write "
+        "nothing",
+        "0   the same issues as at that time; with --sweep: values shown\n"
+        "1   the issues differ\n"
+        "2   wrong usage, or an unknown rule, run or parameter\n"
         "3   the configuration has errors\n"
         "4   broker or journal unreachable, or no telemetry in the span\n",
-        "tocsin replay --rules new.yaml --since 2026-11-22T14:00:00Z --until "
-        "2026-11-22T15:00:00Z\n"
+        "tocsin replay --rules new.yaml --since 2026-11-22T14:00:00Z --until 2026-11-22T15:00:00Z\n"
         "tocsin replay --rules vanishing_gradient --since 24h --sweep threshold=1e-9..1e-5\n"
         "tocsin replay --from ./run1 --rules new.yaml\n"},
-    CommandHelp{"test", "Test rules against recorded slices: exactly the issues that files expect",
-                "0   every file is met, or was written with --update\n"
-                "1   a file is not met\n"
+    CommandHelp{"test",
+                "Test rules against golden files: a recording must raise exactly the issues that a "
+                "file expects",
+                "0   every file passed; with --update: every file written\n"
+                "1   a file failed\n"
                 "2   wrong usage\n"
                 "3   a file has errors\n"
                 "4   a recording cannot be read\n",
                 "tocsin test golden/*.yaml\n"
                 "tocsin test golden/overfit.yaml --update\n"},
-    CommandHelp{"journal", "Check and salvage a journal that may be damaged", kChoose,
+    CommandHelp{"journal", "Check a journal for damage, or salvage its readable records", kChoose,
                 "tocsin journal check ./tocsin-data\n"
                 "tocsin journal salvage ./tocsin-data ./rescued\n"},
     CommandHelp{"journal check", "Read a whole journal and report damage",
-                "0   sound\n"
-                "1   damaged\n"
+                "0   no damage\n"
+                "1   damage found\n"
                 "2   wrong usage\n"
-                "4   there is no journal\n",
+                "4   no journal in this directory\n",
                 "tocsin journal check ./tocsin-data\n"
                 "tocsin journal check ./tocsin-data --output json\n"},
-    CommandHelp{"journal salvage", "Copy what can be read of a journal into a new one",
+    CommandHelp{"journal salvage", "Copy the readable records of a damaged journal into a new one",
                 "0   everything was copied\n"
-                "1   something is missing; the output lists it\n"
+                "1   some records could not be copied; the output lists them\n"
                 "2   wrong usage\n"
                 "4   nothing could be copied\n",
                 "tocsin journal salvage ./tocsin-data ./rescued\n"},
     CommandHelp{
         "run", "Run a training command, watch it, and report how it ended",
         "n      the command's own exit code\n"
-        "77     a stop was acknowledged and the command ended with 0, or a launcher with 1\n"
-        "128+n  the command was ended by signal n\n"
+        "77     the run acknowledged a stop, and the command exited with 0 (a launcher: 1)\n"
+        "128+n  signal n ended the command\n"
         "2      wrong usage\n"
         "3      the configuration has errors\n",
         "tocsin run -- python train.py\n"
         "tocsin run --out ./run1 -- torchrun --nproc-per-node 8 train.py\n"},
-    CommandHelp{"sync", "Send a finished directory to Kafka; a second time only what is new",
-                "0   everything is there\n"
-                "2   wrong usage, no Kafka named, or another sync of the directory is running\n"
-                "3   the configuration's transport cannot be read\n"
-                "4   the directory cannot be read, or the broker does not answer\n",
-                "tocsin sync ./run1 --out kafka://localhost:9092\n"},
-    CommandHelp{"completion", "Print a script that completes commands in a shell",
+    CommandHelp{
+        "sync",
+        "Send a finished journal directory to Kafka; a repeated sync sends only new records",
+        "0   every record is on Kafka\n"
+        "2   wrong usage, no broker given, or another sync of the directory is running\n"
+        "3   the configuration's transport cannot be read\n"
+        "4   the directory cannot be read, or the broker is unreachable\n",
+        "tocsin sync ./run1 --out kafka://localhost:9092\n"},
+    CommandHelp{"completion", "Print the completion script for a shell",
                 "0   printed\n"
                 "2   wrong usage\n",
                 "tocsin completion bash > ~/.local/share/bash-completion/completions/tocsin\n"
@@ -303,6 +317,7 @@ void add_help_at(CLI::App& app, const std::string& path) {
   const CommandHelp& help = help_of(path);
   app.description(std::string(help.summary));
   app.footer("Exit codes:\n" + indented(help.exits) + "\nExamples:\n" + indented(help.examples));
+  app.formatter(std::make_shared<HelpFormatter>());
   app.set_help_flag("-h,--help", "Print this help and exit");
   for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     add_help_at(*command, path.empty() ? command->get_name() : path + " " + command->get_name());

@@ -58,7 +58,7 @@ void add_place(CLI::App& command, Options& out) {
 /// Which run.
 template <typename Options>
 CLI::Option* add_run_name(CLI::App& command, Options& out) {
-  command.add_option("--job", out.job, "Look among the runs of this job")->type_name("JOB");
+  command.add_option("--job", out.job, "Match only runs of this job")->type_name("JOB");
   return command
       .add_option(
           "run", out.run,
@@ -72,9 +72,11 @@ inline void add_rule_choice(CLI::App& command, RuleChoice& out) {
   command
       .add_option("--rules", out.rules,
                   "Judge by these rules and groups (a,b) or by a YAML file with `rules:` (default: "
-                  "those of the configuration, else the group default)")
+                  "the configuration's rules, else the group default)")
       ->type_name("RULES");
-  command.add_option("--preset", out.preset, "Take the values of this preset for rules by name")
+  command
+      .add_option("--preset", out.preset,
+                  "Take parameters from this preset for rules given by name")
       ->type_name("PRESET")
       ->check(CLI::IsMember({"tocsin", "original"}));
 }
@@ -84,10 +86,9 @@ template <typename Options>
 void add_run_choice(CLI::App& command, Options& out) {
   command
       .add_option("--run", out.run,
-                  "Judge only this run: its ID or unique prefix, or its name with --job")
+                  "Judge only this run: run ID or unique prefix, or run name with --job")
       ->type_name("RUN");
-  command.add_option("--job", out.job, "Look for --run among the runs of this job")
-      ->type_name("JOB");
+  command.add_option("--job", out.job, "Match --run only among runs of this job")->type_name("JOB");
   command
       .add_option_function<std::vector<std::string>>(
           "--sweep",

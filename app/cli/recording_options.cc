@@ -39,10 +39,9 @@ void add_span(CLI::App& command, ReplayOptions& out) {
       ->allow_extra_args(false);
   command.add_option("--out", out.out, "")->group("");
   command
-      .add_option(
-          "--since", out.since,
-          "Begin at this time: 2026-11-22T14:00:00Z, 2026-11-22, 2h (so long ago) or @OFFSET "
-          "(default: the first record)")
+      .add_option("--since", out.since,
+                  "Start at this time: 2026-11-22T14:00:00Z, 2026-11-22, 2h (two hours ago) or "
+                  "@OFFSET (default: the first record)")
       ->type_name("TIME");
   command.add_option("--until", out.until, "End at this time (default: the last record)")
       ->type_name("TIME");
@@ -56,12 +55,13 @@ void add_span(CLI::App& command, ReplayOptions& out) {
           "")
       ->group("");
   command
-      .add_option("--warm-up", out.warm_up,
-                  "Read so much before the beginning to fill windows, and show nothing of it")
+      .add_option(
+          "--warm-up", out.warm_up,
+          "Read this much before the start to fill the rules' windows; show no issues from it")
       ->type_name("DURATION");
   command
       .add_option("--partition", out.partition,
-                  "Read only this partition of Kafka; offsets need it")
+                  "Read only this Kafka partition; required with @OFFSET")
       ->type_name("NUMBER");
 }
 
@@ -86,17 +86,17 @@ void add_report(CLI::App& app, Invocation& out) {
   auto* from = command->get_option("--from");
   command
       ->add_option("--html", options->html,
-                   "Write a page into this file that needs nothing else; -: to stdout")
+                   "Write a self-contained HTML page to this file; - is stdout")
       ->type_name("FILE");
-  auto* judge = command
-                    ->add_flag("--judge", options->judge,
-                               "Judge the directory of --from now instead of reading what was told")
-                    ->needs(from);
+  auto* judge =
+      command
+          ->add_flag("--judge", options->judge,
+                     "Judge the directory of --from again instead of reading its recorded issues")
+          ->needs(from);
   command
-      ->add_option(
-          "--at", options->at,
-          "Write the page as it was then: 2026-11-22T14:00:00Z, 2026-11-22, or 2h (so long "
-          "ago)")
+      ->add_option("--at", options->at,
+                   "Write the report as of this time: 2026-11-22T14:00:00Z, 2026-11-22, or 2h (two "
+                   "hours ago)")
       ->type_name("TIME")
       ->excludes(judge);
   add_rule_choice(*command, options->rules);
@@ -117,7 +117,8 @@ void add_test(CLI::App& app, Invocation& out) {
   command->add_option("files", options->files, "Golden files (docs/replay.md)")
       ->type_name("FILE")
       ->required();
-  command->add_flag("--update", options->update, "Write what is found as what is expected");
+  command->add_flag("--update", options->update,
+                    "Write the found issues into the files as the expected ones");
   add_output(*command, options->json);
   command->callback([&out, options] { out.run = [options] { return golden_command(*options); }; });
 }

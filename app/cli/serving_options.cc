@@ -12,9 +12,9 @@ CLI::App* add_serving(CLI::App& app, const std::string& name, Roles roles, Invoc
   add_config_file(*command, out.config_file);
   command
       ->add_option("--web.listen-address", out.listen,
-                   "Serve /metrics and health here; overrides http.listen")
+                   "Serve metrics and health on this address; overrides http.listen")
       ->type_name("ADDRESS:PORT");
-  command->add_option("--log.level", out.log_level, "Log from this level on; overrides log.level")
+  command->add_option("--log.level", out.log_level, "Log this level and above; overrides log.level")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}));
   command->add_option("--log.format", out.log_format, "Log in this format; overrides log.format")
@@ -22,7 +22,7 @@ CLI::App* add_serving(CLI::App& app, const std::string& name, Roles roles, Invoc
       ->check(CLI::IsMember({"auto", "console", "logfmt", "json"}));
   command
       ->add_option("--start-timeout", out.start_timeout,
-                   "Wait so many seconds for the broker at start (default: 300)")
+                   "Wait up to this many seconds for the broker at startup (default: 300)")
       ->type_name("SECONDS");
   command->callback([&out, roles] { out.run = [&out, roles] { return serve(out, roles); }; });
   return command;
@@ -39,17 +39,18 @@ void add_roles(CLI::App& app, Invocation& out) {
 void add_evaluate(CLI::App& app, Invocation& out) {
   auto* command = add_serving(app, "evaluate", {false, true, false, true}, out);
   const std::size_t serving = command->get_options().size();
-  auto* from = command
-                   ->add_option("--from", out.recorded.directory,
-                                "Judge this journal directory once, as a live engine would have; "
-                                "change nothing in it")
-                   ->type_name("DIRECTORY");
+  auto* from =
+      command
+          ->add_option(
+              "--from", out.recorded.directory,
+              "Judge this journal directory once, as a live engine would; leave it unchanged")
+          ->type_name("DIRECTORY");
   add_rule_choice(*command, out.recorded.rules);
   add_run_choice(*command, out.recorded);
   const auto options = command->get_options();
   for (std::size_t i = serving; i < options.size(); ++i) {
     if (!options[i]->get_group().empty())
-      options[i]->group("To judge a recording instead of serving");
+      options[i]->group("With a recording instead of live telemetry");
     if (options[i] != from) options[i]->needs(from);
   }
   command->callback([&out, from] {
@@ -66,11 +67,13 @@ void add_rule_worker(CLI::App& app, Invocation& out) {
   command->add_option("file", out.worker.file, "Python file with rules (docs/rules/python.md)")
       ->type_name("FILE")
       ->required();
-  command->add_option("--class", out.worker.classes, "Run only this rule of the file; repeatable")
+  command
+      ->add_option("--class", out.worker.classes,
+                   "Run only this rule class of the file; repeatable")
       ->type_name("NAME");
   command
       ->add_option("--set", out.worker.parameters,
-                   "Pass this argument to the rules' constructors, its value as YAML; repeatable")
+                   "Pass this argument to the rules' constructors; VALUE is YAML; repeatable")
       ->type_name("NAME=VALUE");
   command
       ->add_option("--out", out.worker.out,

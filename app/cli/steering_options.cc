@@ -31,30 +31,33 @@ CLI::Option* add_duration(CLI::App& command, const std::string& name, core::Dura
 
 template <typename Options>
 void add_dry_run(CLI::App& command, Options& out) {
-  command.add_flag("--dry-run", out.dry_run, "Show what would be asked, and write nothing");
+  command.add_flag("--dry-run", out.dry_run, "Show the request without sending it");
 }
 
 void add_silence_add(CLI::App& silence, Invocation& out,
                      const std::shared_ptr<SilenceOptions>& options) {
   auto* add = silence.add_subcommand("add");
   add->add_option("matchers", options->matchers,
-                  "label=\"value\", with =, !=, =~ or !~; an issue must match all of them "
-                  "(docs/routing.md)")
+                  "Label matcher such as rule=\"overfit\", with =, !=, =~ or !~; an issue must "
+                  "match all (docs/routing.md)")
       ->type_name("MATCHER");
   add->add_option("--run", options->run,
                   "Match this run: ID or unique prefix, job, or name with --job")
       ->type_name("RUN");
   add->add_option("--job", options->job, "Match all runs of this job")->type_name("JOB");
-  add_duration(*add, "--for", options->lasts, "Last so long (default: 1h)");
-  add->add_option("--comment", options->comment, "Say why")->type_name("TEXT")->required();
-  add_duration(*add, "--in", options->begins, "Begin after so long (default: now)");
-  add->add_option("--author", options->author, "Name who asks (default: user@host)")
+  add_duration(*add, "--for", options->lasts, "Mute for this long (default: 1h)");
+  add->add_option("--comment", options->comment, "Record the reason")
+      ->type_name("TEXT")
+      ->required();
+  add_duration(*add, "--in", options->begins, "Start after this delay (default: now)");
+  add->add_option("--author", options->author, "Record this author (default: user@host)")
       ->type_name("NAME");
-  add->add_option("--actions", options->actions, "Hold back only these (default: both)")
+  add->add_option("--actions", options->actions,
+                  "Mute only notifications or only stops (default: both)")
       ->type_name("ACTIONS")
       ->check(CLI::IsMember({"notify", "stop_training"}));
   add->add_flag("--dry-run", options->dry_run,
-                "Show the open issues that match, and write nothing");
+                "Show the matching open issues without writing the silence");
   add_place(*add, *options);
   add->callback([&out, options] { out.run = [options] { return silence_add(*options); }; });
 }
@@ -69,31 +72,33 @@ void add_targets(CLI::App& capture, CaptureRunOptions& out) {
       .add_option("--statistic", out.statistics,
                   "Add this statistic to the base columns (docs/statistics.md); repeatable")
       ->type_name("NAME");
-  capture.add_flag("--raw", out.raw, "Capture the elements too (docs/raw-tensors.md)");
-  capture.add_option("--every", out.every, "Capture every so many steps (default: 1)")
+  capture.add_flag("--raw", out.raw, "Capture the tensors' elements too (docs/raw-tensors.md)");
+  capture.add_option("--every", out.every, "Capture one step out of this many (default: 1)")
       ->type_name("STEPS")
       ->check(CLI::PositiveNumber);
   capture
-      .add_option("--steps", out.steps,
-                  "Capture for so many steps from now (default: 100; a pause lasts until --resume)")
+      .add_option(
+          "--steps", out.steps,
+          "Capture for this many steps from now (default: 100; a pause lasts until --resume)")
       ->type_name("STEPS")
       ->check(CLI::PositiveNumber);
   auto* stacks = capture.add_flag("--stacks", out.stacks,
                                   "Show the stacks of all threads of each rank instead");
   auto* trace = capture
                     .add_option("--trace", out.trace,
-                                "Record so many steps with PyTorch's profiler instead, the same on "
-                                "all ranks (docs/capture-by-hand.md)")
+                                "Record 1 to 10000 steps with PyTorch's profiler instead, the same "
+                                "on all ranks (docs/capture-by-hand.md)")
                     ->type_name("STEPS");
   trace->check(CLI::Range(1, 10000))->excludes(stacks)->excludes(collections);
   stacks->excludes(collections);
   auto* pause = capture.add_flag("--pause", out.pause, "Stop capturing tensors until --resume");
-  auto* resume = capture.add_flag("--resume", out.resume, "End a pause, whoever asked for it");
+  auto* resume =
+      capture.add_flag("--resume", out.resume, "End a pause, no matter who requested it");
   for (CLI::Option* one : {pause, resume}) {
     one->excludes(collections)->excludes(stacks)->excludes(trace);
   }
   resume->excludes(pause);
-  capture.add_flag("--end", out.end, "Withdraw what you have asked for")
+  capture.add_flag("--end", out.end, "Withdraw your own requests")
       ->excludes(collections)
       ->excludes(stacks)
       ->excludes(trace)
@@ -107,18 +112,20 @@ void add_stop(CLI::App& app, Invocation& out) {
   auto* stop = app.add_subcommand("stop");
   const auto options = std::make_shared<StopRunOptions>();
   add_run_name(*stop, *options)->required();
-  stop->add_option("--reason", options->reason, "Say why; the message to people repeats it")
+  stop->add_option("--reason", options->reason, "Record the reason; notifications repeat it")
       ->type_name("TEXT");
-  stop->add_option("--mode", options->terms.mode, "Ask for this (default: checkpoint_then_stop)")
+  stop->add_option("--mode", options->terms.mode,
+                   "Stop in this mode (default: checkpoint_then_stop)")
       ->type_name("MODE")
       ->check(CLI::IsMember({"stop", "checkpoint_then_stop", "pause"}));
-  add_duration(*stop, "--ack", options->terms.ack,
-               "Send SIGTERM if the loop has not accepted by then (default: 30s)");
+  add_duration(
+      *stop, "--ack", options->terms.ack,
+      "Send SIGTERM if the training loop does not acknowledge within this time (default: 30s)");
   add_duration(*stop, "--grace", options->terms.grace,
-               "Wait so long from SIGTERM to SIGKILL (default: 1m)");
-  stop->add_flag("--force", options->terms.allow_force, "Allow SIGKILL");
+               "Wait this long after SIGTERM before SIGKILL (default: 1m)");
+  stop->add_flag("--force", options->terms.allow_force, "Allow SIGKILL after --grace");
   add_duration(*stop, "--wait", options->wait,
-               "Wait so long for the end; 0s: do not wait (default: 2m)");
+               "Wait up to this long for the run to end; 0s does not wait (default: 2m)");
   add_dry_run(*stop, *options);
   add_place(*stop, *options);
   stop->callback([&out, options] { out.run = [options] { return stop_run(*options); }; });
@@ -130,11 +137,11 @@ void add_silence(CLI::App& app, Invocation& out) {
   const auto options = std::make_shared<SilenceOptions>();
   add_silence_add(*silence, out, options);
   auto* list = silence->add_subcommand("list");
-  list->add_flag("--all", options->all, "Show those that ended within five days too");
+  list->add_flag("--all", options->all, "Show silences that expired within the last five days too");
   add_place(*list, *options);
   list->callback([&out, options] { out.run = [options] { return silence_list(*options); }; });
   auto* expire = silence->add_subcommand("expire");
-  expire->add_option("id", options->id, "Silence ID from the list; a unique prefix is enough")
+  expire->add_option("id", options->id, "Silence ID from `tocsin silence list`, or a unique prefix")
       ->type_name("ID")
       ->required();
   add_place(*expire, *options);
@@ -146,9 +153,9 @@ void add_capture(CLI::App& app, Invocation& out) {
   const auto options = std::make_shared<CaptureRunOptions>();
   add_run_name(*capture, *options)->required();
   add_targets(*capture, *options);
-  capture->add_option("--reason", options->reason, "Say why")->type_name("TEXT");
+  capture->add_option("--reason", options->reason, "Record the reason")->type_name("TEXT");
   add_duration(*capture, "--wait", options->wait,
-               "Wait so long for answers; 0s: do not wait (default: 30s)");
+               "Wait up to this long for replies; 0s does not wait (default: 30s)");
   add_dry_run(*capture, *options);
   add_place(*capture, *options);
   capture->callback([&out, options] {

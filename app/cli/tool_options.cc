@@ -46,7 +46,9 @@ void add_rules(CLI::App& app, Invocation& out) {
   add_format(*list, out);
   list->callback([&out] { out.run = [&out] { return rules_list(out); }; });
   auto* describe = rules->add_subcommand("describe");
-  describe->add_option("name", out.name, "Name of a rule")->type_name("RULE")->required();
+  describe->add_option("name", out.name, "Rule name from `tocsin rules list`")
+      ->type_name("RULE")
+      ->required();
   add_format(*describe, out);
   describe->callback([&out] { out.run = [&out] { return rules_describe(out); }; });
 }
@@ -66,11 +68,12 @@ void add_schema(CLI::App& app, Invocation& out) {
   auto* schema = app.add_subcommand("schema");
   schema
       ->add_option("what", out.name,
-                   "config (default); events: what is published; topics, collectors: tables; "
+                   "Schema of config (default) or events; table of topics or collectors; "
                    "vocabulary: codes, collections and statistics")
       ->type_name("WHAT")
       ->check(CLI::IsMember({"config", "events", "topics", "collectors", "vocabulary"}));
-  schema->add_flag("--markdown", out.markdown, "Print a table of all keys instead");
+  schema->add_flag("--markdown", out.markdown,
+                   "Print a Markdown table of the keys instead of a schema");
   schema->callback([&out] { out.run = [&out] { return schema_command(out); }; });
 }
 
@@ -86,11 +89,12 @@ void add_journal(CLI::App& app, Invocation& out) {
     out.run = [&out] { return journal_check(out.config_file, out.format == "json"); };
   });
   auto* salvage = journal->add_subcommand("salvage");
-  salvage->add_option("directory,--from", out.config_file, "Read this journal; nobody may write it")
+  salvage
+      ->add_option("directory,--from", out.config_file, "Read this journal; stop its writers first")
       ->type_name("DIRECTORY")
       ->required();
-  salvage->add_option("new,--out", out.name, "Write the new journal into this folder")
-      ->type_name("NEW")
+  salvage->add_option("new,--out", out.name, "Create the new journal in this directory")
+      ->type_name("DIRECTORY")
       ->required();
   add_format(*salvage, out);
   salvage->callback([&out] {
@@ -100,8 +104,8 @@ void add_journal(CLI::App& app, Invocation& out) {
 
 void add_run(CLI::App& app, Invocation& out) {
   auto* run = app.add_subcommand("run");
-  run->add_option("command", out.arguments, "Command with its arguments, after --")
-      ->type_name("CMD")
+  run->add_option("command", out.arguments, "Training command with its arguments, after --")
+      ->type_name("COMMAND")
       ->required();
   run->add_option("--out", out.out,
                   "Write to kafka://HOST:PORT or a directory, as the hook does (default: "
@@ -110,7 +114,8 @@ void add_run(CLI::App& app, Invocation& out) {
   add_config_file(*run, out.config_file);
   const auto no_attach = std::make_shared<bool>(false);
   run->add_flag("--no-attach", *no_attach,
-                "Watch only what calls tocsin.watch() itself; TOCSIN_DISABLED=1 switches all off");
+                "Watch only scripts that call tocsin.watch() themselves; TOCSIN_DISABLED=1 turns "
+                "all watching off");
   run->callback([&out, no_attach] {
     out.run = [&out, no_attach] {
       return run_command({out.arguments, out.out, out.config_file, !*no_attach});
@@ -122,7 +127,7 @@ void add_sync(CLI::App& app, Invocation& out) {
   auto* sync = app.add_subcommand("sync");
   const auto options = std::make_shared<SyncOptions>();
   sync->add_option("directory,--from", options->directory,
-                   "Send this journal: what watch(out=…) has written")
+                   "Send this journal, written by watch(out=…)")
       ->type_name("DIRECTORY")
       ->required();
   sync->add_option("--out", options->out,
@@ -164,7 +169,7 @@ void add_record_tools(CLI::App& app, Invocation& out) {
 
 void add_completion(CLI::App& app, Invocation& out) {
   auto* completion = app.add_subcommand("completion");
-  completion->add_option("shell", out.name, "Shell to write for")
+  completion->add_option("shell", out.name, "Shell that will load the script")
       ->type_name("SHELL")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));

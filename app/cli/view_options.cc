@@ -11,8 +11,9 @@ namespace {
 
 void add_moment(CLI::App& command, std::string& at) {
   command
-      .add_option("--at", at,
-                  "Show it as it was then: 2026-11-22T14:00:00Z, 2026-11-22, or 2h (so long ago)")
+      .add_option(
+          "--at", at,
+          "Show the state at this time: 2026-11-22T14:00:00Z, 2026-11-22, or 2h (two hours ago)")
       ->type_name("TIME");
 }
 
@@ -31,7 +32,8 @@ void add_issues(CLI::App& app, Invocation& out) {
   list->add_flag("--all", out.view.all, "Show resolved issues too");
   list->callback([&out] { out.run = [&out] { return issues_list(out.view); }; });
 
-  constexpr const char* kId = "Issue ID from the list, or event ID; a unique prefix is enough";
+  constexpr const char* kId =
+      "Issue ID from `tocsin issues list`, event ID, or a unique prefix of either";
   auto* show = issues->add_subcommand("show");
   show->add_option("id", out.view.id, kId)->type_name("ID")->required();
   add_place(*show, out.view);
@@ -44,13 +46,12 @@ void add_issues(CLI::App& app, Invocation& out) {
   add_config_file(*reproduce, again->config_file);
   add_output(*reproduce, again->json);
   reproduce
-      ->add_option(
-          "--from", again->from,
-          "Read kafka://HOST:PORT or a directory instead; of a directory without the issue "
-          "only the telemetry")
+      ->add_option("--from", again->from,
+                   "Read kafka://HOST:PORT or a directory instead of the configuration's "
+                   "transport; a directory without the issue gives only telemetry")
       ->type_name("PLACE");
   reproduce->add_option("--out", again->out, "")->group("");
-  reproduce->add_option("--save", again->save, "Copy what was judged into this new directory")
+  reproduce->add_option("--save", again->save, "Copy the judged telemetry into this new directory")
       ->type_name("DIRECTORY");
   reproduce->callback([&out, again] { out.run = [again] { return reproduce_command(*again); }; });
 }
@@ -63,13 +64,14 @@ void add_views(CLI::App& app, Invocation& out) {
   status->get_option("--job")->needs(run);
   add_place(*status, out.view);
   add_moment(*status, out.view.at);
-  status->add_flag("--all", out.view.all, "Show every line, not only the first of each part");
+  status->add_flag("--all", out.view.all,
+                   "Show all lines of each section, not only the first ones");
   status->callback([&out] { out.run = [&out] { return status_command(out.view); }; });
   add_issues(app, out);
   auto* tail = app.add_subcommand("tail");
   add_place(*tail, out.view);
   add_filters(*tail, out.view);
-  tail->add_flag("--all", out.view.all, "Begin with what is there already");
+  tail->add_flag("--all", out.view.all, "Show existing records first");
   tail->callback([&out] { out.run = [&out] { return tail_command(out.view); }; });
 }
 
