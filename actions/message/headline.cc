@@ -71,7 +71,7 @@ std::string outcome_words(const Notification& notification, const Issue& issue) 
   const std::string of_run = told == nullptr ? std::string() : run_outcome(*told);
   if (ended.empty()) {
     if (!of_run.empty()) return of_run;
-    return notification.kind == core::NotificationKind::repeat ? "still so" : "";
+    return notification.kind == core::NotificationKind::repeat ? "still firing" : "";
   }
   const bool by_run = issue.resolution == core::Resolution::job_ended;
   return by_run && !of_run.empty() ? of_run : ended;

@@ -28,18 +28,18 @@ void add_part_row(Rows& rows, const char* name, std::string_view value, std::siz
 
 Rows found_rows(const Issue& issue) {
   Rows out;
-  add_part_row(out, "Seen", seen(issue));
+  add_part_row(out, "Observed", seen(issue));
   add_part_row(out, "Where", where(issue));
   add_part_row(out, "Affected", affected(issue));
   add_part_row(out, "At", step_text(issue));
-  add_part_row(out, "Came after", causes(issue));
+  add_part_row(out, "Caused by", causes(issue));
   if (issue.starts_at != core::WallTime{}) add_part_row(out, "Since", when(issue.starts_at));
   add_part_row(out, "Rule", issue.rule);
   return out;
 }
 
 Part ended_part(const Notification& notification, const Issue& issue) {
-  Part out{told_as_over(notification, issue) ? "How it ended" : "What became of it", {}};
+  Part out{told_as_over(notification, issue) ? "How it ended" : "What happened since", {}};
   if (issue.status == IssueStatus::firing) return out;
   // Of a job that ended before anybody was told, the rows of its run say it.
   const core::RunTold* told = run_of(notification, issue);
@@ -79,7 +79,12 @@ Follower follower(const Notification& notification, const Issue& issue) {
 
 bool same_run(const Issue& a, const Issue& b) { return a.run.uid == b.run.uid; }
 
-/// "And 9 followed" where all of them are of the first sign's run and began no earlier.
+/// "1 issue", "9 more issues".
+std::string issue_count(std::uint64_t count, const char* which) {
+  return std::to_string(count) + " " + which + (count == 1 ? "issue" : "issues");
+}
+
+/// "9 issues followed" where all of them are of the first sign's run and began no earlier.
 std::string followers_heading(const Notification& notification, const core::NotifiedIssue& lead) {
   const std::uint64_t count = notification.issues.size() - 1 + notification.truncated;
   if (count == 0) return {};
@@ -87,7 +92,8 @@ std::string followers_heading(const Notification& notification, const core::Noti
       std::all_of(notification.issues.begin(), notification.issues.end(), [&](const auto& one) {
         return same_run(one.issue, lead.issue) && one.issue.starts_at >= lead.issue.starts_at;
       });
-  return "And " + std::to_string(count) + (later ? " followed" : " more");
+  if (later) return issue_count(count, "") + " followed";
+  return issue_count(count, "more ");
 }
 
 void list_followers(const Notification& notification, const core::NotifiedIssue& lead,
@@ -167,7 +173,8 @@ std::string tag(const Issue& issue) {
 
 std::string not_shown(const Notification& notification, std::size_t shown) {
   const std::uint64_t hidden = notification.truncated + (notification.issues.size() - shown);
-  return hidden == 0 ? "" : std::to_string(hidden) + " more are not shown here.";
+  if (hidden == 0) return {};
+  return issue_count(hidden, "more ") + (hidden == 1 ? " is not shown." : " are not shown.");
 }
 
 std::string footer(const Notification& notification) {

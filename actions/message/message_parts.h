@@ -35,7 +35,7 @@ struct MessageParts {
   Rows found;               // numbers, place, step, time, rule
   Part ended;               // how it ended; no rows while it fires
   Part did;                 // what Tocsin did, and what the run answered
-  std::string followed;     // "And 9 followed"; empty: nothing did
+  std::string followed;     // "9 issues followed"; empty: nothing did
   std::vector<Follower> followers;
   std::string hidden;               // how many more there are; empty: none
   std::vector<std::string> advice;  // each once, that of the first sign first

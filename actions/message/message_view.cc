@@ -77,11 +77,11 @@ Rows issue_rows(const Issue& issue) {
   const auto add = [&](const char* name, std::string value) {
     if (!value.empty()) out.emplace_back(name, core::visible(value, kViewText));
   };
-  add("Seen", seen(issue));
+  add("Observed", seen(issue));
   add("Where", where(issue));
   add("Affected", affected(issue));
   add("At", step_text(issue));
-  add("Came after", causes(issue));
+  add("Caused by", causes(issue));
   if (issue.starts_at != core::WallTime{}) add("Since", when(issue.starts_at));
   if (issue.status == IssueStatus::resolved && issue.ends_at) {
     add("Until", when(*issue.ends_at) + " (" + resolution_words(issue) + ")");

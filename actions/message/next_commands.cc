@@ -56,13 +56,13 @@ std::vector<NextCommand> next_commands(const core::Issue& issue, bool ended,
     out.push_back({"Show this issue", "tocsin issues show " + shell_word(id) + at});
   }
   if (run.empty()) {
-    out.push_back({"List what fires", "tocsin issues list" + at});
+    out.push_back({"List open issues", "tocsin issues list" + at});
   } else {
     out.push_back({"Show the run", "tocsin status " + run + at});
   }
   const std::string muted = mute(issue, run);
   if (ended && !run.empty()) {
-    out.push_back({"Write its report", "tocsin report " + run + at});
+    out.push_back({"Write a report about the run", "tocsin report " + run + at});
   } else if (!muted.empty()) {
     out.push_back({"Mute it for two hours",
                    "tocsin silence add " + muted + " --for 2h --comment known" + at});

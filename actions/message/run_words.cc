@@ -34,7 +34,7 @@ std::string stop_progress(const StopTold& stop) {
   if (stop.state == "expired") return "stop not answered";
   if (stop.state == "checkpointing") return "stopping";
   if (stop.state == "cooperative") return "stopping";
-  return "stop asked";
+  return "stop requested";
 }
 
 std::string checkpoint_words(const StopTold& stop) {
@@ -56,9 +56,9 @@ std::string end_words(const RunTold& told) {
 
 std::string who_asked(const StopTold& stop) {
   std::string out = stop.command_id;
-  if (stop.requested_at != core::WallTime{}) out += ", asked at " + when(stop.requested_at);
+  if (stop.requested_at != core::WallTime{}) out += ", requested at " + when(stop.requested_at);
   if (!stop.rule.empty()) {
-    out += " because of " + stop.rule;
+    out += " by rule " + stop.rule;
   } else if (!stop.requested_by.empty()) {
     out += " by " + stop.requested_by;
   }
@@ -86,7 +86,7 @@ std::string rank_answers(const StopTold& stop) {
 std::string checkpoint_row(const StopTold& stop) {
   if (!stop.checkpoint) {
     if (!stop.checkpoint_failure.empty()) return "not saved: " + stop.checkpoint_failure;
-    return stop.mode == "checkpoint_then_stop" && stop.state == "stopped" ? "none was saved" : "";
+    return stop.mode == "checkpoint_then_stop" && stop.state == "stopped" ? "not saved" : "";
   }
   const core::Checkpoint& saved = *stop.checkpoint;
   std::string more;
@@ -186,7 +186,7 @@ Rows stop_rows(const RunTold& told) {
   Rows out;
   if (told.stop) {
     add_run_row(out, "Stop", who_asked(*told.stop));
-    add_run_row(out, "Answer", rank_answers(*told.stop));
+    add_run_row(out, "Replies", rank_answers(*told.stop));
     if (told.stop->state == "refused" || told.stop->state == "failed" ||
         told.stop->requested_by != "router") {
       add_run_row(out, "Reason", told.stop->reason);
@@ -194,7 +194,7 @@ Rows stop_rows(const RunTold& told) {
     add_run_row(out, "Checkpoint", checkpoint_row(*told.stop));
   }
   add_run_row(out, "Run ended", end_row(told));
-  if (out.empty()) add_run_row(out, "Stop", "none was asked for: the run goes on");
+  if (out.empty()) add_run_row(out, "Stop", "not requested; the run continues");
   return out;
 }
 
@@ -205,7 +205,7 @@ Rows run_rows(const RunTold& told) {
   add_run_row(out, told.hosts.size() > 1 ? "Hosts" : "Host", host_list(told.hosts), kMaxRunList);
   if (told.world_size > 1) add_run_row(out, "Ranks", std::to_string(told.world_size));
   if (told.outcome.empty() && told.step)
-    add_run_row(out, "Newest step", std::to_string(*told.step));
+    add_run_row(out, "Latest step", std::to_string(*told.step));
   add_run_row(out, "Labels", label_list(told.labels), kMaxRunList);
   add_run_row(out, "Report", told.report);
   return out;

@@ -62,7 +62,7 @@ TEST(Headline, SaysHowAStopStands) {
     EXPECT_THAT(line, StartsWith(before));
     return line.substr(before.size());
   };
-  EXPECT_EQ(ends(with_stop("requested", false)), " – stop asked");
+  EXPECT_EQ(ends(with_stop("requested", false)), " – stop requested");
   EXPECT_EQ(ends(with_stop("cooperative", false)), " – stopping");
   EXPECT_EQ(ends(with_stop("checkpointing", false)), " – stopping, saving a checkpoint");
   EXPECT_EQ(ends(with_stop("checkpointing", true)), " – stopping, checkpoint saved");

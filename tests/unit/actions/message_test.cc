@@ -37,7 +37,7 @@ TEST(TextBody, IsWhatAPersonNeeds) {
             "\n"
             "gradient/conv1.weight holds 17 values that are NaN or infinite.\n"
             "\n"
-            "  Seen        non_finite = 17; limit: >= 1\n"
+            "  Observed    non_finite = 17; limit: >= 1\n"
             "  Where       gradient/conv1.weight, worker_0\n"
             "  At          step 412 (train)\n"
             "  Since       2026-01-02 03:04:04 UTC\n"
@@ -76,16 +76,16 @@ TEST(TextBody, HandsOverARunThatWasStopped) {
       "loss became NaN at train step 302 on worker_0.\n"
       "Its largest magnitude was 5.2 at step 301.\n"
       "\n"
-      "  Seen        non_finite = 1; limit: >= 1\n"
+      "  Observed    non_finite = 1; limit: >= 1\n"
       "  Where       loss, worker_0\n"
       "  At          step 302 (train)\n"
       "  Since       2026-01-02 03:04:04 UTC\n"
       "  Rule        exploding_tensor\n"
       "\n"
       "What Tocsin did\n"
-      "  Stop        cmd_7f3k, asked at 2026-01-02 03:04:05 UTC because of exploding_tensor "
+      "  Stop        cmd_7f3k, requested at 2026-01-02 03:04:05 UTC by rule exploding_tensor "
       "(checkpoint_then_stop)\n"
-      "  Answer      8 of 8 ranks stopped at step 414, exit code 77\n"
+      "  Replies     8 of 8 ranks stopped at step 414, exit code 77\n"
       "  Checkpoint  gpu-17:/data/digits/414.pt (step 414, 1.3 GB)\n"
       "  Run ended   stopped by rule, exit code 77, last step 414, 2026-01-02 03:04:07 UTC after "
       "10m 2s\n"
@@ -109,7 +109,7 @@ TEST(TextBody, HandsOverARunThatWasStopped) {
       "  tocsin issues show iss_6c5duorosylmw5zjzjdy55lrk5 --out /data/tocsin-data\n"
       "  # Show the run\n"
       "  tocsin status 4e3046d4-8c1f-5278-82e3-ea3595bc5999 --out /data/tocsin-data\n"
-      "  # Write its report\n"
+      "  # Write a report about the run\n"
       "  tocsin report 4e3046d4-8c1f-5278-82e3-ea3595bc5999 --out /data/tocsin-data\n"
       "\n"
       "-- \n"
@@ -145,7 +145,7 @@ std::size_t count(const std::string& text, const std::string& part) {
 TEST(TextBody, FoldsWhatFollowedIntoOneListAndSaysEachAdviceOnce) {
   const std::string text = text_body(twenty(), kSender);
   EXPECT_LT(text.size(), 5000u);
-  EXPECT_EQ(count(text, "And 19 followed\n"), 1u);
+  EXPECT_EQ(count(text, "19 issues followed\n"), 1u);
   for (int i = 1; i < 20; ++i) {
     const std::string name = "gradient/layer" + std::to_string(i) + ".weight has NaN";
     EXPECT_EQ(
@@ -160,7 +160,7 @@ TEST(TextBody, FoldsWhatFollowedIntoOneListAndSaysEachAdviceOnce) {
   for (const char* part :
        {"[error] llm-7b: loss is NaN since step 302 – stopped", "loss became NaN",
         "What Tocsin did", "Checkpoint  gpu-17:/data/digits/414.pt", "What to do",
-        "And 19 followed", "\nRun\n", "\nLinks\n", "\nNext\n", "tocsin issues show iss_"}) {
+        "19 issues followed", "\nRun\n", "\nLinks\n", "\nNext\n", "tocsin issues show iss_"}) {
     const std::size_t at = text.find(part);
     ASSERT_NE(at, std::string::npos) << part;
     EXPECT_GE(at, before) << part;
@@ -196,8 +196,8 @@ TEST(TextBody, StaysShortHoweverManyAndHowLongTheyAre) {
   for (int i = 0; i < 100; ++i) notification.runs.push_back(notification.runs[0]);
   const std::string text = text_body(notification, kSender);
   EXPECT_LT(text.size(), 32u * 1024);
-  EXPECT_THAT(text, HasSubstr("And 519 followed\n"));
-  EXPECT_THAT(text, HasSubstr("… 489 more are not shown here.\n"));
+  EXPECT_THAT(text, HasSubstr("519 issues followed\n"));
+  EXPECT_THAT(text, HasSubstr("… 489 more issues are not shown.\n"));
   EXPECT_THAT(text, HasSubstr("… 4992 more\n"));  // hosts
   EXPECT_LT(html_body(notification, kSender).size(), 48u * 1024);
 }
@@ -235,7 +235,7 @@ TEST(TextBody, SaysWhatCameBefore) {
   cause.step = 411;
   notification.issues[0].issue.caused_by.push_back(cause);
   EXPECT_THAT(text_body(notification, {}),
-              HasSubstr("  Came after  loss_spike (metric=loss) at train step 411\n"));
+              HasSubstr("  Caused by   loss_spike (metric=loss) at train step 411\n"));
 }
 
 TEST(TextBody, SaysWhatWasFoundAndHowItEnded) {
@@ -246,7 +246,7 @@ TEST(TextBody, SaysWhatWasFoundAndHowItEnded) {
   EXPECT_THAT(text, StartsWith("[resolved] digits: "));
   EXPECT_THAT(text, HasSubstr("from step 412 to 420 – recovered\n"));
   EXPECT_THAT(text, HasSubstr("gradient/conv1.weight holds 17 values that are NaN or infinite.\n"));
-  EXPECT_THAT(text, HasSubstr("  Seen        non_finite = 17; limit: >= 1\n"));
+  EXPECT_THAT(text, HasSubstr("  Observed    non_finite = 17; limit: >= 1\n"));
   EXPECT_THAT(text,
               HasSubstr("How it ended\n  Ended       recovered at step 420, 2026-01-02 03:05:05 "
                         "UTC, after 1m 1s\n  Reason      Back to normal for metric loss.\n"));
@@ -268,7 +268,7 @@ TEST(TextBody, ARunThatGoesOnIsSaidToGoOn) {
   notification.runs[0].outcome.clear();
   notification.runs[0].stop.reset();
   EXPECT_THAT(text_body(notification, kSender),
-              HasSubstr("What Tocsin did\n  Stop        none was asked for: the run goes on\n"));
+              HasSubstr("What Tocsin did\n  Stop        not requested; the run continues\n"));
 }
 
 TEST(TextBody, TellsWhyNoCheckpointWasSavedAndWhoAsked) {
@@ -293,7 +293,7 @@ TEST(TextBody, TheShortFormStillSaysWhatWasFoundAndWhatBecameOfIt) {
   const std::string text = text_body(notification, kSender);
   EXPECT_LT(text.size(), 1200u);
   for (const char* part : {"loss is NaN since step 302 – stopped, checkpoint saved",
-                           "loss became NaN at train step 302", "19 more are not shown here.",
+                           "loss became NaN at train step 302", "19 more issues are not shown.",
                            "tocsin issues show iss_"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }
@@ -303,7 +303,7 @@ TEST(TextBody, CountsWhatItLeavesOut) {
   auto notification = sample_notification();
   notification.truncated = 7;
   const std::string text = text_body(notification, {});
-  EXPECT_THAT(text, HasSubstr("And 7 followed\n  … 7 more are not shown here."));
+  EXPECT_THAT(text, HasSubstr("7 issues followed\n  … 7 more issues are not shown."));
 }
 
 TEST(HtmlBody, EscapesEverythingThatComesFromData) {
