@@ -29,7 +29,7 @@ BEYOND_A_SCHEMA = re.compile("|".join([
     r"the webhook secret is not", r"is no percentage", r"is no number$", r"token_values must not be empty", r"name a topic$",
     r"No such configuration property",
     # what lies between the bounds, and a quoted number beside a bound that is no whole one
-    r"must be (> 0 … < 0\.25|0\.51 … 0\.9|0\.05 … 0\.9|0\.5 … 1|0\.1 … 10|0 … 0\.1|0\.6 … 0\.99|0\.01 … 10?|0 … 0\.99?|1e-09 … 0\.1), found",
+    r"must be (?=[^,]*(\.|e-))(> )?[0-9.e-]+ … (< )?[0-9.e-]+, found",
     r"window must be 0 or more than 100", r"axis 0 holds the images",
     # durations and sizes within bounds: a pattern knows their form
     r"must be [0-9]+ ?([KMGT]i)?B … [0-9]+ ?([KMGT]i)?B",

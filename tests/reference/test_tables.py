@@ -53,6 +53,11 @@ def test_the_engine_agrees_with_the_table(judge, name):
     assert len(set(ids)) == len(ids), "several events have one id"
 
 
+@pytest.mark.parametrize("rule", sorted({rule for rule, _ in CASES.values()}))
+def test_it_has_a_case_that_fires_and_one_that_stays_quiet(rule):
+    fires = {bool(case.get("expect")) for name, case in CASES.values() if name == rule and "refused" not in case}
+    assert fires == ({False} if rule in tables.summing_up() else {True, False})
+
 
 @pytest.mark.parametrize("rule", known.awaited())
 def test_the_engine_still_lacks_what_is_awaited(judge, rule):

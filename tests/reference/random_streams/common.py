@@ -7,6 +7,14 @@ HALVES = ("f16", "bf16", "f8_e4m3", "f8_e5m2")
 SPECIAL = (math.nan, math.inf, -math.inf)
 
 
+def of(rule, family=None):
+    """Marks a generator whose name is not that of its rule. `family`: the name of its streams; else the function's."""
+    def mark(make):
+        make.rule, make.family = rule, family or make.__name__
+        return make
+    return mark
+
+
 def shared(chance, modes=("global", "train", "eval", "predict"), steps=True):
     """Some of the parameters that rules share."""
     out = {}

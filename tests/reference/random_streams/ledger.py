@@ -278,6 +278,7 @@ def left_out_class(chance):
     return [{"use": "left_out_class", "preset": chance.choice(("tocsin", "original")), "with": parameters}], common.play(chance, schedule, fill)
 
 
+@common.of("parity", "parity of jobs by batches")
 def parity_worlds(chance):
     """Jobs that train by batches, whose evaluation is another world in one way or none: passes in one step and step by step."""
     parameters = common.shared(chance, ("train", "eval"), steps=False)

@@ -35,6 +35,7 @@ def odd(chance, value, often):
     return value
 
 
+@common.of("loss_not_decreasing")
 def loss_original(chance):
     names = chance.sample(("loss", "retrieval_loss", "val_loss", "train/loss"), chance.choice((1, 1, 2)))
     parameters = common.shared(chance, ("train", "eval", "global"))
@@ -70,6 +71,7 @@ def loss_original(chance):
     return rules, common.play(chance, schedule, fill, evaluates_alone=0.1, passes=True)
 
 
+@common.of("loss_not_decreasing")
 def loss_tocsin(chance):
     """Losses that either stand still or clearly move, positive: what the prose of the preset leaves open stays out."""
     parameters = {"num_steps": 1, "noise_factor": 0, **common.shared(chance, common_modes())}
@@ -111,6 +113,7 @@ def quiet(preset, parameters):
     return {**parameters, "noise_factor": 0} if preset == "tocsin" else parameters
 
 
+@common.of("overfit")
 def overfit_modes(chance):
     """Jobs with training and evaluation passes; names that pair up, or a single loss, or none that pairs."""
     train_names, eval_names = chance.choice(((["loss"], ["loss"]), (["loss"], ["val_loss"]), (["a_loss", "b_loss"],) * 2,
@@ -145,6 +148,7 @@ def overfit_modes(chance):
     return rules, common.play(chance, schedule, fill, passes=True)
 
 
+@common.of("overfit")
 def overfit_boosting(chance):
     """XGBoost and scripts without modes: one step holds the values of several sets."""
     parameters = common.shared(chance, (), steps=False)
@@ -427,6 +431,7 @@ def course(chance):
     return [{"use": "course", "with": parameters}], common.play(chance, mode_of(chance, length), fill, worlds=(1, 1, 2), passes=True)
 
 
+@common.of("course", "course of boosters")
 def course_boosting(chance):
     """Rounds of a booster: sets of one metric or two, that turn or gain."""
     parameters = {"turn": chance.choice((0.1, 0.3, 0.02)), **common.shared(chance, ("global",), steps=False)}
