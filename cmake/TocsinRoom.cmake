@@ -41,14 +41,16 @@ function(tocsin_room name)
   target_link_libraries(tocsin_${name} PUBLIC tocsin_flags ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
 endfunction()
 
-# tocsin_builtin(<room> <kind> [<subject>/]<name> [FOLDER f] [TESTS t] [PAGE p]): compiles <room>/builtin/[<subject>/]<name>.cc
-# into the room and its unit test into the room's test program (tocsin_test(… BUILTIN <room>)), and stops configuring when source,
-# test or page is missing. FOLDER: another folder than builtin; TESTS: the tests stand in tests/unit/<t>, belong to BUILTIN <t>
-# (default: the room); PAGE: a page that parts share. tools/docs reads the same line for the tables, indexes and counts of the pages.
+# tocsin_builtin(<room> <kind> [<subject>/]<name> [FOLDER f] [TESTS t] [PAGE p] [REFERENCE]): compiles
+# <room>/builtin/[<subject>/]<name>.cc into the room and its unit test into the room's test program
+# (tocsin_test(… BUILTIN <room>)). Stops configuring when a file of the part is missing, and says what belongs into it.
+# FOLDER: another folder than builtin; TESTS: the tests stand in tests/unit/<t>, belong to BUILTIN <t> (default: the room);
+# PAGE: a page that parts share; REFERENCE: it also has a reference, a table of cases and a generator of random streams.
+# tools/docs reads the same line for the tables, indexes and counts of the pages.
 # tocsin_builtin_table(<room> <kind> <Descriptor> <header> [FOLDER f] [TESTS t]) closes the list: it writes the table and stops when
 # a file in the folder has no line.
 function(tocsin_builtin room kind path)
-  cmake_parse_arguments(ARG "" "FOLDER;TESTS;PAGE" "" ${ARGN})
+  cmake_parse_arguments(ARG "REFERENCE" "FOLDER;TESTS;PAGE" "" ${ARGN})
   get_filename_component(name ${path} NAME)
   if(NOT ARG_FOLDER)
     set(ARG_FOLDER builtin)
@@ -59,17 +61,56 @@ function(tocsin_builtin room kind path)
   if(NOT ARG_PAGE)
     set(ARG_PAGE docs/${room}/${name}.md)
   endif()
-  set(source ${PROJECT_SOURCE_DIR}/${room}/${ARG_FOLDER}/${path}.cc)
-  set(test ${PROJECT_SOURCE_DIR}/tests/unit/${ARG_TESTS}/${name}_test.cc)
-  set(page ${PROJECT_SOURCE_DIR}/${ARG_PAGE})
-  foreach(needed ${source} ${test} ${page})
-    if(NOT EXISTS ${needed})
-      message(FATAL_ERROR "${kind} ${name}: ${needed} is missing (see CONTRIBUTING.md)")
+  set(source ${room}/${ARG_FOLDER}/${path}.cc)
+  set(missing "")
+  tocsin_needs(${source} "the ${kind}: ends with the function ${name}(), which returns its descriptor")
+  tocsin_needs(tests/unit/${ARG_TESTS}/${name}_test.cc "its unit tests")
+  tocsin_needs(${ARG_PAGE} "its page for users")
+  if(ARG_REFERENCE)
+    tocsin_needs(tests/reference/rules/${name}.py "the same rule in Python, slow and obvious: DEFAULTS, TOCSIN, evaluate()")
+    tocsin_needs(tests/reference/tables/${name}.yaml "cases worked by hand: at least one that fires and one that stays quiet")
+    tocsin_generated_rules(generated)
+    if(NOT name IN_LIST generated)
+      string(APPEND missing "\n  tests/reference/random_streams/<any>.py: a function `def ${name}(chance)`, which draws random streams for it")
     endif()
-  endforeach()
+  endif()
+  if(missing)
+    message(FATAL_ERROR "${kind} ${name} is registered in ${room}/CMakeLists.txt.  Missing:${missing}\n"
+      "  CONTRIBUTING.md says what each holds and which part to copy (\"${TOCSIN_CHAPTER_${kind}}\").")
+  endif()
   set_property(GLOBAL APPEND PROPERTY TOCSIN_BUILTIN_${ARG_TESTS} ${name})
   set_property(GLOBAL APPEND PROPERTY TOCSIN_BUILTIN_PATHS_${ARG_TESTS} ${path}.cc)
-  target_sources(tocsin_${room} PRIVATE ${source})
+  target_sources(tocsin_${room} PRIVATE ${PROJECT_SOURCE_DIR}/${source})
+endfunction()
+
+# Headings of CONTRIBUTING.md.
+set(TOCSIN_CHAPTER_rule "A rule in fifteen minutes")
+set(TOCSIN_CHAPTER_action "An action, a collector")
+set(TOCSIN_CHAPTER_collector "An action, a collector")
+set(TOCSIN_CHAPTER_statistic "A statistic")
+
+# tocsin_needs(<file> <what it holds>): adds a line to the caller's `missing` unless the file exists.
+function(tocsin_needs file what)
+  if(NOT EXISTS ${PROJECT_SOURCE_DIR}/${file})
+    set(missing "${missing}\n  ${file}: ${what}" PARENT_SCOPE)
+  endif()
+endfunction()
+
+# tocsin_generated_rules(<variable>): rules that have a generator, as tests/reference/random_streams/__init__.py finds them.
+function(tocsin_generated_rules variable)
+  get_property(known GLOBAL PROPERTY TOCSIN_GENERATED_RULES)
+  if(NOT known)
+    file(GLOB modules CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/reference/random_streams/[a-z]*.py)
+    foreach(module ${modules})
+      file(STRINGS ${module} lines REGEX "^(def [a-z0-9_]+\\(chance\\)|@common\\.of\\()")
+      foreach(line ${lines})
+        string(REGEX REPLACE "^(def |@common\\.of\\(\")([a-z0-9_]+).*" "\\2" rule "${line}")
+        list(APPEND known ${rule})
+      endforeach()
+    endforeach()
+    set_property(GLOBAL PROPERTY TOCSIN_GENERATED_RULES ${known})
+  endif()
+  set(${variable} ${known} PARENT_SCOPE)
 endfunction()
 
 function(tocsin_builtin_table room kind descriptor header)
@@ -89,7 +130,9 @@ function(tocsin_builtin_table room kind descriptor header)
   foreach(file ${found})
     if(NOT file IN_LIST paths)
       string(REGEX REPLACE "\\.cc$" "" name ${file})
-      message(FATAL_ERROR "${room}/${ARG_FOLDER}/${file} has no line builtin_${kind}(${name}) in ${room}/CMakeLists.txt")
+      message(FATAL_ERROR "${room}/${ARG_FOLDER}/${file} is not registered.  Missing:\n"
+        "  ${room}/CMakeLists.txt: a line builtin_${kind}(${name})\n"
+        "  See \"${TOCSIN_CHAPTER_${kind}}\" in CONTRIBUTING.md.")
     endif()
   endforeach()
   set(declarations "")
