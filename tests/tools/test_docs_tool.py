@@ -56,6 +56,15 @@ def test_a_new_part_gets_a_row_from_its_page_and_written_rows_stay():
         "genuine |  |\n\nEnd\n")
 
 
+def test_the_row_of_a_new_rule_has_what_its_descriptor_says(monkeypatch):
+    monkeypatch.setattr(docs, "binary", lambda: "/bin/true")
+    monkeypatch.setattr(docs, "tocsin", lambda *arguments: json.dumps({"needs": "losses < 0", "severity": "info"}))
+    text = "| Rule | Finds | Needs | Severity |\n|---|---|---|---|\n| [overfit](overfit.md) | own words | z | error |\n\nEnd\n"
+    assert docs.with_rows(text, ["overfit", "input_range"], "docs/rules").splitlines()[2:4] == [
+        "| [overfit](overfit.md) | own words | z | error |",
+        "| [input_range](input_range.md) | The model is fed with values that do not look scaled | losses &lt; 0 | info |"]
+
+
 def test_the_table_of_a_rule_has_all_its_parameters(monkeypatch):
     described = {"parameters": [
         {"name": "workers", "type": "texts", "range": "", "help": "names", "tocsin": [], "original": []},
