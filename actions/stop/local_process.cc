@@ -10,8 +10,10 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
-#include <sstream>
+#include <iterator>
 #include <utility>
+
+#include "core/process_identity.h"
 
 namespace tocsin::actions {
 
@@ -41,29 +43,19 @@ std::optional<std::uint64_t> whole(const Value* value) {
   return std::nullopt;
 }
 
-std::string read_line(const std::string& path) {
+std::string read_text(const std::string& path) {
   std::ifstream in(path);
-  std::string line;
-  std::getline(in, line);
-  return line;
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-std::string boot_id() { return read_line("/proc/sys/kernel/random/boot_id"); }
+std::string boot_id() {
+  const std::string text = read_text("/proc/sys/kernel/random/boot_id");
+  return text.substr(0, text.find('\n'));
+}
 
-// Field 22. The name in field 2 may hold blanks and brackets: what follows its last ')' is regular.
 std::optional<std::uint64_t> start_time(int pid) {
-  const std::string line = read_line("/proc/" + std::to_string(pid) + "/stat");
-  const std::size_t name_end = line.rfind(')');
-  if (name_end == std::string::npos) return std::nullopt;
-  std::istringstream fields(line.substr(name_end + 1));
-  std::string field;
-  for (int number = 3; fields >> field; ++number) {
-    std::uint64_t value = 0;
-    if (number != 22) continue;
-    const auto read = std::from_chars(field.data(), field.data() + field.size(), value);
-    return read.ec == std::errc{} ? std::optional(value) : std::nullopt;
-  }
-  return std::nullopt;
+  const auto stat = core::parse_process_stat(read_text("/proc/" + std::to_string(pid) + "/stat"));
+  return stat ? std::optional(stat->start_ticks) : std::nullopt;
 }
 
 Error not_there(int pid) {

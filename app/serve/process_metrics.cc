@@ -3,9 +3,10 @@
 #include <unistd.h>
 
 #include <charconv>
-#include <cstdint>
+#include <concepts>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <sstream>
@@ -13,18 +14,11 @@
 #include <vector>
 
 #include "app/process/version.h"
+#include "core/process_identity.h"
 #include "core/value.h"
 
 namespace tocsin::app {
 namespace {
-
-// Places in /proc/self/stat, counted from the state, which follows the name in brackets (proc(5)).
-constexpr std::size_t kUserTicks = 11;
-constexpr std::size_t kSystemTicks = 12;
-constexpr std::size_t kThreads = 17;
-constexpr std::size_t kStartTicks = 19;
-constexpr std::size_t kVirtualBytes = 20;
-constexpr std::size_t kResidentPages = 21;
 
 std::optional<double> number(const std::string& text) {
   double out = 0;
@@ -33,6 +27,8 @@ std::optional<double> number(const std::string& text) {
   return out;
 }
 
+double real(std::integral auto number) { return static_cast<double>(number); }
+
 std::vector<std::string> words_of(const std::string& text) {
   std::istringstream in(text);
   std::vector<std::string> out;
@@ -40,13 +36,10 @@ std::vector<std::string> words_of(const std::string& text) {
   return out;
 }
 
-std::vector<std::string> stat_of(const std::string& proc) {
+std::optional<core::ProcessStat> stat_of(const std::string& proc) {
   std::ifstream in(proc + "/self/stat");
-  std::string line;
-  std::getline(in, line);
-  const std::size_t name_end = line.rfind(')');
-  return name_end == std::string::npos ? std::vector<std::string>()
-                                       : words_of(line.substr(name_end + 1));
+  return core::parse_process_stat(
+      std::string{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()});
 }
 
 std::optional<double> boot_time(const std::string& proc) {
@@ -111,28 +104,23 @@ std::string process_metrics(const std::string& proc) {
   out.add_info("tocsin_build_info", "version and compiler of this program",
                "version=\"" + build_version() + "\",compiler=\"" + build_compiler() + "\"");
   const auto stat = stat_of(proc);
-  const auto at = [&](std::size_t place) {
-    return place < stat.size() ? number(stat[place]) : std::nullopt;
-  };
-  const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
-  const auto user = at(kUserTicks);
-  const auto system = at(kSystemTicks);
-  if (user && system) {
+  const double ticks = real(sysconf(_SC_CLK_TCK));
+  if (stat) {
     out.add("process_cpu_seconds_total", "counter", "user and system time of this process",
-            (*user + *system) / ticks);
+            (real(stat->user_ticks) + real(stat->system_ticks)) / ticks);
   }
   out.add("process_open_fds", "gauge", "open file descriptors", open_files(proc));
   out.add("process_max_fds", "gauge", "most file descriptors that may be open", most_files(proc));
-  out.add("process_virtual_memory_bytes", "gauge", "size of the address space", at(kVirtualBytes));
-  if (const auto pages = at(kResidentPages)) {
+  if (stat) {
+    out.add("process_virtual_memory_bytes", "gauge", "size of the address space",
+            real(stat->virtual_bytes));
     out.add("process_resident_memory_bytes", "gauge", "memory that is in use",
-            *pages * static_cast<double>(sysconf(_SC_PAGESIZE)));
+            real(stat->resident_pages) * real(sysconf(_SC_PAGESIZE)));
+    out.add("process_threads", "gauge", "threads of this process", real(stat->threads));
   }
-  out.add("process_threads", "gauge", "threads of this process", at(kThreads));
-  const auto boot = boot_time(proc);
-  if (const auto start = at(kStartTicks); start && boot) {
+  if (const auto boot = boot_time(proc); stat && boot) {
     out.add("process_start_time_seconds", "gauge", "when this process started, since 1970",
-            *boot + *start / ticks);
+            *boot + real(stat->start_ticks) / ticks);
   }
   return out.take();
 }

@@ -5,12 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <iterator>
 #include <string>
-#include <string_view>
 
 #ifndef P_PIDFD
 #define P_PIDFD 3  // since Linux 5.4; older headers lack the name
@@ -29,9 +26,6 @@ struct PidfdInfo {
 static_assert(sizeof(PidfdInfo) == 64);
 constexpr std::uint64_t kInfoExit = 1U << 3U;
 constexpr unsigned long kGetInfo = _IOWR(0xFF, 11, PidfdInfo);
-
-constexpr int kStartField = 22;
-constexpr int kExitField = 52;
 
 std::optional<int> of_child(int descriptor) {
   siginfo_t info{};
@@ -57,32 +51,19 @@ std::optional<int> of_zombie(const EndedProcess& process) {
   const std::string place = "/proc/" + std::to_string(process.pid);
   if (stat(place.c_str(), &owner) != 0) return std::nullopt;
   if (geteuid() != 0 && geteuid() != owner.st_uid) return std::nullopt;
-  const auto status = stat_field(process.pid, kExitField);
-  if (!status || stat_field(process.pid, kStartField) != process.pid_start) return std::nullopt;
-  return static_cast<int>(*status);
+  const auto stat = read_process_stat(process.pid);
+  if (!stat || static_cast<std::int64_t>(stat->start_ticks) != process.pid_start) {
+    return std::nullopt;
+  }
+  return stat->wait_status;
 }
 
 }  // namespace
 
-// The second field may hold blanks and parentheses, so the others are counted from its end.
-std::optional<std::int64_t> stat_field(std::int64_t pid, int number) {
+std::optional<core::ProcessStat> read_process_stat(std::int64_t pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
-  const std::string stat{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  const std::size_t name_end = stat.rfind(')');
-  if (name_end == std::string::npos) return std::nullopt;
-  std::string_view left = std::string_view(stat).substr(name_end + 1);
-  for (int field = 3;; ++field) {
-    const std::size_t begin = left.find_first_not_of(" \n");
-    if (begin == std::string_view::npos) return std::nullopt;
-    left.remove_prefix(begin);
-    const std::size_t end = std::min(left.find(' '), left.size());
-    if (field == number) {
-      std::int64_t value = 0;
-      std::from_chars(left.data(), left.data() + end, value);
-      return value;
-    }
-    left.remove_prefix(end);
-  }
+  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  return core::parse_process_stat(text);
 }
 
 std::optional<int> wait_status(const EndedProcess& process) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/process_identity.h"
+
 namespace tocsin::collectors {
 
 /// Which process a descriptor (pidfd) stands for; its numbers tell a reused pid.
@@ -19,7 +21,7 @@ struct EndedProcess {
 /// kernel before 6.15.
 std::optional<int> wait_status(const EndedProcess& process);
 
-/// Field `number` (from 3 on) of /proc/<pid>/stat; nullopt: there is no such process.
-std::optional<std::int64_t> stat_field(std::int64_t pid, int number);
+/// nullopt: there is no such process.
+std::optional<core::ProcessStat> read_process_stat(std::int64_t pid);
 
 }  // namespace tocsin::collectors

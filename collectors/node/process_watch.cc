@@ -21,8 +21,10 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
-// A process that has ended and is not waited for yet still has its time.
-std::optional<std::int64_t> start_ticks(std::int64_t pid) { return stat_field(pid, 22); }
+std::optional<std::int64_t> start_ticks(std::int64_t pid) {
+  const auto stat = read_process_stat(pid);
+  return stat ? std::optional(static_cast<std::int64_t>(stat->start_ticks)) : std::nullopt;
+}
 
 void read_status(const EndedProcess& process, Death& death) {
   const auto status = wait_status(process);

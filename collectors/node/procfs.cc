@@ -115,27 +115,6 @@ bool is_whole_disk(std::string_view name) noexcept {
   return true;
 }
 
-std::optional<ProcessStat> parse_process_stat(std::string_view text) {
-  const std::size_t end_of_name = text.rfind(')');
-  if (end_of_name == std::string_view::npos) return std::nullopt;
-  std::string_view line = text.substr(end_of_name + 1);
-  line = take_line(line);
-  const auto skip = [&line](int words) {
-    for (int i = 0; i < words; ++i) take_word(line);
-  };
-  skip(11);  // fields 3 … 13 of proc(5)
-  const auto user = take_u64(line);
-  const auto system = take_u64(line);
-  skip(4);
-  const auto threads = take_u64(line);
-  skip(1);
-  const auto start = take_u64(line);
-  skip(1);
-  const auto resident = take_u64(line);
-  if (!user || !system || !threads || !start || !resident) return std::nullopt;
-  return ProcessStat{*user, *system, *threads, *start, *resident};
-}
-
 std::optional<ProcessIo> parse_process_io(std::string_view text) {
   const auto read = parse_keyed(text, "read_bytes:");
   const auto written = parse_keyed(text, "write_bytes:");

@@ -49,16 +49,6 @@ void parse_disks(std::string_view text, std::vector<DiskBytes>& out);
 /// False for partitions, loop, RAM and floppy devices, whose bytes another device counts too.
 bool is_whole_disk(std::string_view name) noexcept;
 
-/// /proc/<pid>/stat. The name may hold blanks and parentheses; its last ')' ends it.
-struct ProcessStat {
-  std::uint64_t user_ticks = 0;
-  std::uint64_t system_ticks = 0;
-  std::uint64_t threads = 0;
-  std::uint64_t start_ticks = 0;  // since boot
-  std::uint64_t resident_pages = 0;
-};
-std::optional<ProcessStat> parse_process_stat(std::string_view text);
-
 /// /proc/<pid>/io: bytes that really went to and came from block devices.
 struct ProcessIo {
   std::uint64_t read = 0;

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -17,6 +16,7 @@
 #include "collectors/hook/identity/ranks.h"
 #include "collectors/hook/identity/variables.h"
 #include "core/limits.h"
+#include "core/process_identity.h"
 
 namespace tocsin::hook {
 namespace {
@@ -30,15 +30,10 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// Field 22 of /proc/<pid>/stat; the second field may hold blanks and parentheses.
+// 0: not known.
 std::int64_t start_ticks(std::int64_t pid) {
-  const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat");
-  const std::size_t after = stat.rfind(')');
-  if (after == std::string::npos) return 0;
-  std::istringstream fields(stat.substr(after + 1));
-  std::string field;
-  for (int i = 3; i <= 22; ++i) fields >> field;
-  return number(field).value_or(0);
+  const auto stat = core::parse_process_stat(read_file("/proc/" + std::to_string(pid) + "/stat"));
+  return stat ? static_cast<std::int64_t>(stat->start_ticks) : 0;
 }
 
 std::string trimmed(std::string text) {

@@ -20,6 +20,7 @@
 #include "collectors/node/collector.h"
 #include "collectors/node/proc_file.h"
 #include "collectors/node/procfs.h"
+#include "core/process_identity.h"
 
 namespace tocsin::collectors {
 namespace {
@@ -44,7 +45,7 @@ struct Watched {
   ProcFile stat;
   ProcFile io;
   bool io_refused = false;
-  std::optional<ProcessStat> last;
+  std::optional<core::ProcessStat> last;
   core::Duration last_time{};
   std::unique_ptr<Series> user, system, memory, read, write, threads;
 };
@@ -88,7 +89,7 @@ class Process final : public Collector {
   core::Status collect_one(Sweep& sweep, Watched& process, double processors) const {
     const auto text = process.stat.read();
     if (!text) return text.error();
-    const auto now = parse_process_stat(*text);
+    const auto now = core::parse_process_stat(*text);
     if (!now) return core::Error{core::Code::data_loss, process.stat.path() + " cannot be read"};
     if (process.last && process.last->start_ticks == now->start_ticks) {
       const double seconds =

@@ -102,20 +102,7 @@ TEST(Procfs, KnowsWholeDisks) {
   }
 }
 
-TEST(Procfs, ReadsAProcessWhateverItsName) {
-  const std::string after =
-      " S 1 1 1 0 -1 4194304 104 0 0 0 250 50 0 0 20 0 17 0 321310 2998272 416 1 1 1\n";
-  for (const std::string name : {"(python3)", "(a) S 1 (b)", "(train ) x)"}) {
-    const auto stat = parse_process_stat("28956 " + name + after);
-    ASSERT_TRUE(stat) << name;
-    EXPECT_EQ(stat->user_ticks, 250U);
-    EXPECT_EQ(stat->system_ticks, 50U);
-    EXPECT_EQ(stat->threads, 17U);
-    EXPECT_EQ(stat->start_ticks, 321310U);
-    EXPECT_EQ(stat->resident_pages, 416U);
-  }
-  EXPECT_FALSE(parse_process_stat("28956 (python3) S 1 1"));
-  EXPECT_FALSE(parse_process_stat("nothing"));
+TEST(Procfs, ReadsTheBytesOfAProcess) {
   const auto io = parse_process_io("rchar: 1\nread_bytes: 4096\nwrite_bytes: 8192\n");
   ASSERT_TRUE(io);
   EXPECT_EQ(io->read, 4096U);
@@ -163,7 +150,6 @@ TEST(Procfs, SurvivesAnyText) {
     parse_interfaces(text, interfaces);
     parse_disks(text, disks);
     parse_meminfo(text);
-    parse_process_stat(text);
     count_cpu_list(text);
     parse_cpu_max(text);
     EXPECT_LE(times.size() + interfaces.size() + disks.size(), text.size());
