@@ -1,12 +1,10 @@
 #include "app/process/version.h"
 
-#ifndef TOCSIN_VERSION
-#error "the build gives TOCSIN_VERSION"
-#endif
+#include "core/version.h"
 
 namespace tocsin::app {
 
-std::string build_version() { return TOCSIN_VERSION; }
+std::string build_version() { return std::string(core::version()); }
 
 std::string build_compiler() {
 #if defined(__clang__)

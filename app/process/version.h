@@ -5,9 +5,9 @@
 
 namespace tocsin::app {
 
-/// "0.2.0"; the same that `tocsin version` prints.
+/// For example "1.2.3"; the same that `tocsin version` prints.
 std::string build_version();
-/// "tocsin 0.2.0"
+/// For example "tocsin 1.2.3".
 std::string version_text();
 /// "gcc 12.2.0"
 std::string build_compiler();

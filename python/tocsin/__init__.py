@@ -15,7 +15,7 @@ from .hook.commands import StopRequest
 from .hook.hook import EXIT_STOPPED, Hook
 from .hook.watching import get_hook, unwatch, watch
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 # Seldom needed, and not small: loaded when they are asked for.
 _CONFIG = ("CollectionConfig", "DebuggerHookConfig", "ReductionConfig", "SaveConfig", "SaveConfigMode")
 __all__ = ["EXIT_STOPPED", "Hook", "Rule", "StopRequest", "__version__", "get_hook", "unwatch", "watch", *_CONFIG]

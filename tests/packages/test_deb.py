@@ -2,10 +2,15 @@
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools" / "lib"))
+
+import package_version  # noqa: E402
+
 HOOK = """
 import tocsin
 hook = tocsin.watch(out="data", job="deb", rules="exploding_tensor")
@@ -66,7 +71,7 @@ def test_they_depend_on_the_libraries_of_the_distribution(packages):
     for library in ("librdkafka1", "libmosquitto1", "libcurl4", "libsqlite3-0"):
         assert library in needed
     assert "librdkafka1" in fields(packages["python3-tocsin"])["Depends"]
-    assert fields(packages["libtocsin-client-dev"])["Depends"] == "python3-tocsin (= 0.1.0)"
+    assert fields(packages["libtocsin-client-dev"])["Depends"] == f"python3-tocsin (= {package_version.read(ROOT)})"
 
 
 def test_the_program_runs(prefix, tmp_path):

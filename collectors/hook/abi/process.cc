@@ -10,6 +10,7 @@
 #include "collectors/hook/client/run_report.h"
 #include "collectors/hook/client/settings.h"
 #include "collectors/hook/commands/local_socket.h"
+#include "core/version.h"
 
 namespace tocsin::hook {
 namespace {
@@ -63,7 +64,7 @@ core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options)
   session.identity = *identity;
   session.labels = settings->labels;
   session.framework = text(options.framework);
-  session.version = "0.1.0";
+  session.version = core::version();
   session.cluster = settings->cluster;
   // A clock that was set back must not make the second client of a process look like the first.
   std::uint64_t& newest = process().incarnation;
