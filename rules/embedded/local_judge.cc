@@ -1,7 +1,6 @@
 #include "rules/embedded/local_judge.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <time.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "core/episode.h"
+#include "core/signals_blocked.h"
 #include "core/text.h"
 #include "core/topics.h"
 
@@ -24,22 +24,6 @@ constexpr std::uint64_t kRecordBytes = 128;
 constexpr const char* kSource = "/in-process/engine";
 constexpr const char* kStop = "stop";
 constexpr auto kStopExpires = std::chrono::minutes(10);
-
-// The program's own threads handle its signals, never ours.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
 
 // Of the calling thread.
 core::Duration processor_time() {
@@ -122,7 +106,7 @@ core::Result<std::shared_ptr<LocalJudge>> LocalJudge::create(LocalJudgeOptions o
 }
 
 void LocalJudge::start() {
-  const SignalsBlocked blocked;
+  const core::SignalsBlocked blocked;
   std::thread([self = shared_from_this()] {
     pthread_setname_np(pthread_self(), "tocsin-judge");
     self->run();

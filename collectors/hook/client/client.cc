@@ -1,11 +1,12 @@
 #include "collectors/hook/client/client.h"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <thread>
 #include <utility>
+
+#include "core/signals_blocked.h"
 
 namespace tocsin::hook {
 namespace {
@@ -18,22 +19,6 @@ constexpr auto kCommandWait = std::chrono::seconds(5);  // woken earlier by what
 constexpr auto kGrace = milliseconds(500);
 // And for writing what is left to the disk, when nothing answers.
 constexpr auto kSpooling = milliseconds(2000);
-
-// The program's own threads handle its signals, never ours.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
 
 }  // namespace
 
@@ -88,7 +73,7 @@ void Client::charge_judging() {
 }
 
 void Client::start(const std::shared_ptr<Client>& self) {
-  const SignalsBlocked blocked;  // inherited by the threads and by those of the transport
+  const core::SignalsBlocked blocked;  // inherited by the threads and by those of the transport
   self->raw_queue_.set_first([weak = std::weak_ptr<Client>(self)] { start_raw(weak); });
   self->handover_.start(2);
   std::thread([self] {
@@ -105,7 +90,7 @@ void Client::start(const std::shared_ptr<Client>& self) {
 void Client::start_raw(const std::weak_ptr<Client>& self) {
   const std::shared_ptr<Client> alive = self.lock();
   if (alive == nullptr) return;
-  const SignalsBlocked blocked;
+  const core::SignalsBlocked blocked;
   alive->raw_begun_ = true;
   std::thread([alive] {
     pthread_setname_np(pthread_self(), "tocsin-raw");
