@@ -26,6 +26,7 @@
 //           plateau   fall of 0 … diff_percent
 //           increase  rise of more than increase_threshold_percent
 //           stuck     with flat_evaluations = k: none of the last k brought diff_percent
+//         loss_by_curve.h reads a step as preset tocsin does, loss_by_intervals.h as preset original does.
 // Quiet   until the medians are full; for values that are not finite; for what should grow, but for
 //         what is said above. Preset tocsin also
 //           for other sets than the training set, when a step has several losses (adversarial training) and none
@@ -46,6 +47,8 @@
 #include <cmath>
 
 #include "rules/builtin/losses/falling_evaluation.h"
+#include "rules/builtin/losses/loss_by_curve.h"
+#include "rules/builtin/losses/loss_by_intervals.h"
 #include "rules/builtin/losses/loss_curve.h"
 #include "rules/builtin/losses/loss_interval.h"
 #include "rules/builtin/losses/loss_jump.h"
@@ -53,7 +56,6 @@
 #include "rules/builtin/losses/success_course.h"
 #include "rules/builtin/losses/whole_start.h"
 #include "rules/builtin/shared/metric_name.h"
-#include "rules/builtin/shared/reward_names.h"
 #include "rules/contract/rule.h"
 #include "rules/contract/sentence.h"
 #include "rules/evaluate/answers_so_far.h"
@@ -69,9 +71,6 @@ struct LossNotDecreasing {
   static constexpr std::string_view kExtensions[] = {"flat_evaluations", "noise_factor",
                                                      "jump_margin", "train_set"};
   static constexpr std::size_t kTail = 20;
-  static constexpr std::int64_t kSinceRise = 2;  // times num_steps
-  static constexpr std::int64_t kLongest =
-      16;  // times num_steps: a warm-up that has gained nothing by then never will
 
   struct Config : LossLimits {
     bool original = false;
@@ -98,7 +97,6 @@ struct LossNotDecreasing {
     FallingEvaluation evaluation;
     TellingTime telling;
   };
-  static constexpr std::string_view kRate = "learning_rate";
   struct State : LossCurve, LossInterval {
     LossJump jump;
     WholeStart start_of_sets;
@@ -151,10 +149,10 @@ struct LossNotDecreasing {
   static void adjust(const Config& cfg, Own& program) {
     const bool chosen = !program.selection.empty();
     program.config.chosen = chosen;
-    if (!chosen) program.selection.add_role(core::Role::metric);  // see concerns()
+    if (!chosen) program.selection.add_role(core::Role::metric);  // see LossByCurve
     if (cfg.use_losses_collection || !chosen) program.selection.add_collection("losses");
     std::string error;
-    if (!cfg.original) program.selection.add_regex("^learning_rate$", error);  // see warming()
+    if (!cfg.original) program.selection.add_regex("^learning_rate$", error);  // see LossByCurve
     if (!program.common.modes.empty()) return;
     if (!cfg.original) {
       program.config.hears_evaluations = true;
@@ -168,142 +166,33 @@ struct LossNotDecreasing {
 
   // ---------------------------------------------------------------------------------- engine
 
-  // Losses in any mode, and what the user chose; where no mode is set, metrics of a data set too. What should grow is no
-  // loss. Preset tocsin looks at training only: an evaluation is overfit's.
-  static bool concerns(const Config& cfg, const ReadSeries& one, core::Mode mode,
-                       bool for_training) {
-    if (one.grows || (!cfg.original && one.value->text == kRate)) return false;
-    const bool metric = one.value->role == core::Role::metric;
-    const bool stands_alone = mode == core::Mode::global && (cfg.original || one.name.set != 0);
-    if (metric && !stands_alone && !cfg.chosen) return false;
-    return cfg.original || ((one.trains || for_training) && !one.name.counts_samples);
-  }
-
-  // Many give a booster nothing but the set that it is evaluated on (`eval_set=[(x, y)]`): as long as no
-  // value of a training set was seen, `validation_0-mlogloss` is all that tells whether anything is learned.
-  static bool stands_for_training(const Config& cfg, const Shared& shared, const ReadSeries& one,
-                                  core::Mode mode) {
-    return !cfg.original && !shared.trained && mode != core::Mode::eval && one.name.set != 0 &&
-           one.value->text.find('-') != std::string_view::npos;
-  }
-
-  static void remember_training(Shared& shared, const std::vector<ReadSeries>& all) {
-    shared.trained =
-        shared.trained || std::any_of(all.begin(), all.end(), [](const ReadSeries& one) {
-          return one.trains && (one.value->role == core::Role::loss || one.name.set != 0);
-        });
-  }
-
-  // A metric of the training set that should grow, and by its name to 1 at most. Beside a value of
-  // another set, or where no mode is set, it is of the whole set; else of a batch.
-  static bool lacks(const Config& cfg, const ReadSeries& one, bool whole, bool for_training) {
-    if (cfg.original || !one.grows || !one.name.grows || !(one.trains || for_training))
-      return false;
-    return one.value->role != core::Role::metric || (whole && one.name.set != 0) || cfg.chosen;
-  }
-
-  static void remember(State& state, std::int64_t step, double loss) {
-    std::rotate(state.tail.begin(), state.tail.begin() + 1, state.tail.end());
-    state.tail.back() = {step, loss};
-    if (state.tail_size < kTail) ++state.tail_size;
-  }
-
-  static bool may_hit(const Config& cfg, const Shared& shared, core::Mode mode) {
-    if (!cfg.original || cfg.mode) return true;
-    for (const core::Mode first : {core::Mode::eval, core::Mode::train, core::Mode::global}) {
-      if ((shared.evaluated & mode_bit(first)) != 0) return first == mode;
-    }
-    return false;
-  }
-
-  // A plateau of less than 2 · num_steps since the learning rate reached its largest value is none:
-  // without a warm-up so many steps are one.
-  static bool warming(const Config& cfg, Shared& shared, const StepPoint& point,
-                      const std::vector<ReadSeries>& all) {
-    for (const ReadSeries& one : all) {
-      if (one.value->text != kRate || !std::isfinite(one.value->value)) continue;
-      if (shared.rated && one.value->value <= shared.largest_rate) continue;
-      shared.rated = true;
-      shared.largest_rate = one.value->value;
-      shared.rose_at = point.step;
-    }
-    if (shared.rose_at > kLongest * cfg.num_steps) return false;
-    return shared.rated && distance(point.step, shared.rose_at) < kSinceRise * cfg.num_steps;
-  }
-
-  // Takes in what is said beside the losses; whether these are judged at such a point.
-  static bool listens(const Config& cfg, Shared& shared, const StepPoint& point,
-                      const std::vector<ReadSeries>& all, LossAround& around) {
-    shared.evaluation.remember(all);
-    if (cfg.hears_evaluations && point.mode == core::Mode::eval) return false;
-    around.warming = warming(cfg, shared, point, all);
-    shared.success.remember(point, all);
-    remember_training(shared, all);
-    shared.rewarded =
-        shared.rewarded || std::any_of(all.begin(), all.end(), [](const ReadSeries& one) {
-          const RewardSignal signal = reward_signal(one.value->text);
-          return signal == RewardSignal::returns || signal == RewardSignal::reward;
-        });
-    return !shared.rewarded || cfg.chosen;
-  }
-
   static void on_step(const Config& cfg, SeriesMemory& memory, const StepPoint& point,
                       SeriesReport& report) {
     const std::vector<ReadSeries> all = read_series(point, cfg.train_set);
-    LossAround around;
-    around.rounds = point.mode == core::Mode::global;
-    if (!cfg.original && !listens(cfg, memory.shared<Shared>(), point, all, around)) return;
-    const auto for_training = [&](const ReadSeries& one) {
-      return stands_for_training(cfg, memory.shared<Shared>(), one, point.mode);
-    };
-    std::size_t losses = 0;
-    bool falls = false;  // the step has a loss, or a metric that should fall
-    for (const ReadSeries& one : all) {
-      // Beside those of another set, values are of whole sets.
-      around.whole = around.whole || (!one.trains && one.name.set != 0);
-      if (!concerns(cfg, one, point.mode, for_training(one))) continue;
-      losses += one.value->role == core::Role::metric ? 0 : 1;
-      falls = true;
-    }
-    for (const ReadSeries& one : all) {
-      const bool held = for_training(one);
-      const bool lack =
-          !falls && lacks(cfg, one, around.whole || point.mode == core::Mode::global, held);
-      if (!lack && !concerns(cfg, one, point.mode, held)) continue;
-      const SeriesKey key{one.value->name, static_cast<std::uint8_t>(point.mode)};
-      auto* state = memory.of<State>(key);
-      if (state == nullptr) continue;
-      const double loss = lack ? 1 - one.value->value : one.value->value;
-      remember(*state, point.step, loss);
-      std::optional<Verdict> verdict = kNotApplicable;
-      if (cfg.original) {
-        verdict = state->judge_interval(cfg, memory, key, point.step, loss);
-        auto& shared = memory.shared<Shared>();
-        if (verdict && (verdict->outcome == EvaluationOutcome::ok ||
-                        verdict->outcome == EvaluationOutcome::hit)) {
-          shared.evaluated = static_cast<std::uint8_t>(shared.evaluated | mode_bit(point.mode));
-          const bool hits = verdict->outcome == EvaluationOutcome::hit;
-          if (hits && !may_hit(cfg, shared, point.mode)) verdict = kNotApplicable;
-        }
-      } else if (lack && loss < 0) {
-        verdict = kNotApplicable;                // it is no share: percents, for example
-      } else if (losses <= 1 || around.whole) {  // several metrics of a set are no adversaries
-        verdict = state->judge(point.step, loss, cfg.num_steps, cfg.noise_factor, around);
-        // An evaluation that has been at its best goes up again, by less than its range: no jump.
-        const double margin = held ? 0 : cfg.jump_margin;
-        if (state->jump.take(loss, margin)) verdict = with(kJump, verdict);
-        const bool whole = around.whole && !lack && cfg.noise_factor > 0;
-        if (state->start_of_sets.runs_away(loss, whole)) verdict = with(kEarly, verdict);
-        if (verdict) {
-          verdict = memory.shared<Shared>().success.unless_better(
-              *verdict,
-              {state->first_step, state->best_step, state->tail[kTail - 1 - LossJump::kNew].step});
-          if (!held) verdict = memory.shared<Shared>().evaluation.unless_falls(*verdict, kStuck);
-        }
-      }
-      if (verdict) tell(cfg, memory, *state, key, *one.value, lack, *verdict, point, report);
+    if (cfg.original) {
+      LossByIntervals<LossNotDecreasing>::judge(cfg, memory, all, point, report);
+    } else {
+      LossByCurve<LossNotDecreasing>::judge(cfg, memory, all, point, report);
     }
   }
+
+  static void on_pass(const Config& cfg, SeriesMemory& memory, const StepPoint& pass,
+                      SeriesReport& report) {
+    on_step(cfg, memory, pass, report);
+  }
+
+  // The memory of a series, which has kept the loss; nullptr: there is no room for it.
+  static State* remember(SeriesMemory& memory, const SeriesKey& key, std::int64_t step,
+                         double loss) {
+    auto* state = memory.of<State>(key);
+    if (state == nullptr) return nullptr;
+    std::rotate(state->tail.begin(), state->tail.begin() + 1, state->tail.end());
+    state->tail.back() = {step, loss};
+    if (state->tail_size < kTail) ++state->tail_size;
+    return state;
+  }
+
+  // ------------------------------------------------------------------------- what is told
 
   static void tell(const Config& cfg, SeriesMemory& memory, State& state, const SeriesKey& key,
                    const SeriesValue& value, bool lack, Verdict verdict, const StepPoint& point,
@@ -328,17 +217,6 @@ struct LossNotDecreasing {
           curve_numbers(state, kind_of(verdict, kKinds)));
     });
     return card.take();
-  }
-
-  static Verdict with(unsigned kind, const std::optional<Verdict>& verdict) {
-    const bool hits = verdict && verdict->outcome == EvaluationOutcome::hit;
-    const unsigned others = hits ? verdict->kinds : 0U;
-    return {EvaluationOutcome::hit, static_cast<std::uint8_t>(others | 1U << kind)};
-  }
-
-  static void on_pass(const Config& cfg, SeriesMemory& memory, const StepPoint& pass,
-                      SeriesReport& report) {
-    on_step(cfg, memory, pass, report);
   }
 
   static Finding explain(const Config& cfg, const State& state, const Subject& subject,

@@ -151,10 +151,6 @@ struct Overfit {
     if (one.trains || one.name.train_word || !concerns(cfg, one, point)) return false;
     return one.name.set != 0 || point.mode == core::Mode::eval;
   }
-  static bool judged(const Config& cfg, const ReadSeries& one) {
-    return cfg.original ? !one.grows : !one.name.counts_samples;
-  }
-
   static void train(SeriesMemory& memory, std::uint64_t metric, std::int64_t step, double value) {
     auto* training = memory.of<Training>({metric, kTraining});
     if (training == nullptr) return;
@@ -215,14 +211,39 @@ struct Overfit {
     }
   }
 
-  // What the values of evaluation sets come to; false: there are none. In preset original each is
-  // compared with the training values of its metric; where none has any, their mean is.
+  // What the values of evaluation sets come to; false: there are none.
   static bool compare(const Config& cfg, SeriesMemory& memory, const std::vector<ReadSeries>& all,
                       const StepPoint& point, SeriesReport& report) {
+    return cfg.original ? compare_with_training(cfg, memory, all, point, report)
+                        : follow_courses(cfg, memory, all, point, report);
+  }
+
+  // Preset tocsin: each by its own course.
+  static bool follow_courses(const Config& cfg, SeriesMemory& memory,
+                             const std::vector<ReadSeries>& all, const StepPoint& point,
+                             SeriesReport& report) {
+    bool any = false;
+    for (const ReadSeries& one : all) {
+      if (!evaluates(cfg, one, point)) continue;
+      any = true;
+      if (one.name.counts_samples) continue;
+      const Training* training = partner(memory, one, point);
+      const bool gains = another_gains(memory, all, one, point);
+      judge(cfg, memory, {one.value->name, kJoined}, one.value->text, training, one.value->finite,
+            one, point, report, gains);
+    }
+    return any;
+  }
+
+  // Preset original: each with the training values of its metric; where none has any, their mean with the mean of
+  // the losses.
+  static bool compare_with_training(const Config& cfg, SeriesMemory& memory,
+                                    const std::vector<ReadSeries>& all, const StepPoint& point,
+                                    SeriesReport& report) {
     double sum = 0;
     std::uint32_t finite = 0;
     bool any = false;
-    bool paired = !cfg.original || point.mode == core::Mode::global;
+    bool paired = point.mode == core::Mode::global;
     for (const ReadSeries& one : all) {
       if (!evaluates(cfg, one, point)) continue;
       any = true;
@@ -232,12 +253,11 @@ struct Overfit {
       ++finite;
     }
     for (const ReadSeries& one : all) {
-      if (!evaluates(cfg, one, point) || !judged(cfg, one)) continue;
+      if (!evaluates(cfg, one, point) || one.grows) continue;
       const Training* training = partner(memory, one, point);
-      if (cfg.original && training == nullptr) continue;
-      const bool gains = !cfg.original && another_gains(memory, all, one, point);
+      if (training == nullptr) continue;
       judge(cfg, memory, {one.value->name, kJoined}, one.value->text, training, one.value->finite,
-            one, point, report, gains);
+            one, point, report);
     }
     if (any && !paired) {
       const Training* training = trained_on(memory, kMean);
