@@ -165,6 +165,53 @@ void Intake::find_units(Run& run, Roster& here, const core::FrameView& frame) {
   }
 }
 
+/// A row of a frame of scalars.
+struct Intake::Scalar {
+  std::uint64_t name = 0;
+  std::uint64_t meta = 0;
+  std::int64_t step = 0;
+  std::int64_t global_step = 0;
+  std::int64_t time = 0;
+  double value = 0;
+
+  [[nodiscard]] core::Role role() const { return core::meta::role(meta); }
+  /// As a tensor of one element.
+  [[nodiscard]] core::SummaryRow row() const {
+    core::SummaryRow row;
+    row.name = name;
+    row.count = 1;
+    row.sum = value;
+    row.sumsq = value * value;
+    row.abs_sum = std::fabs(value);
+    row.min = row.max = value;
+    row.nan = std::isnan(value) ? 1 : 0;
+    row.posinf = std::isinf(value) && value > 0 ? 1 : 0;
+    row.neginf = std::isinf(value) && value < 0 ? 1 : 0;
+    row.zero = value == 0 ? 1 : 0;
+    row.negative = value < 0 ? 1 : 0;
+    row.meta = meta;
+    return row;
+  }
+};
+
+namespace {
+
+// What other rows are read by: the loss scale and the learning rate.
+void note_rates(Worker& from, std::uint64_t name, double value) {
+  if (name == loss_scale_hash() && value > 0 && std::isfinite(value)) from.loss_scale = value;
+  if (name == learning_rate_hash() && value >= 0 && std::isfinite(value)) {
+    from.learning_rate = value;
+    from.max_learning_rate = std::fmax(from.max_learning_rate, value);
+  }
+}
+
+bool has_unresolved(const Run& run, const Roster& here) {
+  return here.wanted.size() < here.slots.size() ||
+         (here.unresolved && here.names_version != run.names.version);
+}
+
+}  // namespace
+
 void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& frame) {
   const core::FrameHeader& header = frame.header();
   if (header.row_stride < core::scalar_column::columns * core::kColumnBytes) return;
@@ -179,89 +226,81 @@ void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& f
   std::uint32_t guess = 0;
   bool ended = false;
   for (std::size_t i = 0; i < frame.rows(); ++i) {
-    Roster& here = run.rosters[roster_number];
-    const double x = numbers[i];
-    if (names[i] == loss_scale_hash() && x > 0 && std::isfinite(x)) {
-      run.workers[worker].loss_scale = x;
-    }
-    if (names[i] == learning_rate_hash() && x >= 0 && std::isfinite(x)) {
-      Worker& from = run.workers[worker];
-      from.learning_rate = x;
-      from.max_learning_rate = std::fmax(from.max_learning_rate, x);
-    }
-    guess = units_.slot(run, here, names[i], metas[i], guess);
+    const Scalar scalar{names[i], metas[i], steps[i], global_steps[i], times[i], numbers[i]};
+    note_rates(run.workers[worker], scalar.name, scalar.value);
+    guess = units_.slot(run, run.rosters[roster_number], scalar.name, scalar.meta, guess);
     if (guess == RowBatch::kSkip) continue;
     ctx_.part->cut.touch_slot(run, roster_number, guess);
-    Slot& unit = here.slots[guess];
-    // The ledger's rows are sums of single calls: those of one step are added up (docs/ledger.md).
-    const bool further = steps[i] == unit.last_step && !run.workers[worker].unsequenced &&
-                         core::meta::role(metas[i]) == core::Role::ledger;
-    if (steps[i] <= unit.last_step && !further) {
-      ++ctx_.stats.duplicate_rows;
-      ++guess;
-      continue;
-    }
-    unit.last_step = steps[i];
-    std::int64_t& seen = run.workers[worker].seen[at(header.mode)];
-    if (run.workers[worker].unsequenced && steps[i] > seen && seen != kNever) {
-      implicit_step_ends(run, worker, header.mode, steps[i]);
-      ended = true;
-    }
-    seen = std::max(seen, steps[i]);
-    if (core::meta::role(metas[i]) == core::Role::loss && trains(header.mode)) {
-      run.workers[worker].losses.add(names[i], steps[i], x);
-    }
-    if (here.wanted.size() < here.slots.size() ||
-        (here.unresolved && here.names_version != run.names.version)) {
-      units_.resolve(run, here);
-    }
-    if (here.wanted[guess] != Match::no && !further) {
-      steps_.add(run, worker, header, steps[i], global_steps[i], times[i], names[i], x,
-                 core::meta::role(metas[i]));
-    }
-    core::SummaryRow row;
-    row.name = names[i];
-    row.count = 1;
-    row.sum = x;
-    row.sumsq = x * x;
-    row.abs_sum = std::fabs(x);
-    row.min = row.max = x;
-    row.nan = std::isnan(x) ? 1 : 0;
-    row.posinf = std::isinf(x) && x > 0 ? 1 : 0;
-    row.neginf = std::isinf(x) && x < 0 ? 1 : 0;
-    row.zero = x == 0 ? 1 : 0;
-    row.negative = x < 0 ? 1 : 0;
-    row.meta = metas[i];
-    RowBatch batch;
-    batch.columns = reinterpret_cast<const std::byte*>(&row);
-    batch.rows = 1;
-    batch.slots = std::span(&guess, 1);
-    batch.first = guess;
-    batch.mode = header.mode;
-    batch.step = steps[i];
-    batch.time = times[i];
-    batch.world_size = header.world_size;
-    batch.epoch = epoch_of(run.workers[worker], header);
-    batch.loss_scale = run.workers[worker].loss_scale;
-    batch.scalar = true;
-    batch.names = &run.names.table;
-    Place place = at_step(header.mode, steps[i], global_steps[i], times[i]);
-    place.partial = run.workers[worker].gap;
-    rows_.judge(run, roster_number, batch, place);
-    if (!ctx_.rules->takers_of(input::kRows).empty()) {
-      WorkerRows taken;
-      taken.worker = worker;
-      taken.mode = header.mode;
-      taken.step = steps[i];
-      taken.global_step = global_steps[i];
-      taken.time = times[i];
-      taken.epoch = batch.epoch;
-      taken.scalar = &row;
-      evaluations_.feed_rows(run, roster_number, taken, std::span(&guess, 1), guess);
-    }
+    if (on_scalar(run, worker, header, roster_number, guess, scalar)) ended = true;
     ++guess;
   }
   if (ended) steps_.advance(run);
+}
+
+// True: it has ended the step before, which nobody else ends.
+bool Intake::on_scalar(Run& run, std::uint32_t worker, const core::FrameHeader& header,
+                       std::uint32_t roster_number, std::uint32_t slot, const Scalar& scalar) {
+  Roster& here = run.rosters[roster_number];
+  Slot& unit = here.slots[slot];
+  // The ledger's rows are sums of single calls: those of one step are added up (docs/ledger.md).
+  const bool further = scalar.step == unit.last_step && !run.workers[worker].unsequenced &&
+                       scalar.role() == core::Role::ledger;
+  if (scalar.step <= unit.last_step && !further) {
+    ++ctx_.stats.duplicate_rows;
+    return false;
+  }
+  unit.last_step = scalar.step;
+  const bool ended = reach_step(run, worker, header.mode, scalar.step);
+  if (scalar.role() == core::Role::loss && trains(header.mode)) {
+    run.workers[worker].losses.add(scalar.name, scalar.step, scalar.value);
+  }
+  if (has_unresolved(run, here)) units_.resolve(run, here);
+  if (here.wanted[slot] != Match::no && !further) {
+    steps_.add(run, worker, header, scalar.step, scalar.global_step, scalar.time, scalar.name,
+               scalar.value, scalar.role());
+  }
+  judge_scalar(run, worker, header, roster_number, slot, scalar);
+  return ended;
+}
+
+// A worker without step ends has ended a step when it speaks of a later one. True: it just has.
+bool Intake::reach_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step) {
+  std::int64_t& seen = run.workers[worker].seen[at(mode)];
+  const bool ended = run.workers[worker].unsequenced && step > seen && seen != kNever;
+  if (ended) implicit_step_ends(run, worker, mode, step);
+  seen = std::max(seen, step);
+  return ended;
+}
+
+void Intake::judge_scalar(Run& run, std::uint32_t worker, const core::FrameHeader& header,
+                          std::uint32_t roster_number, std::uint32_t slot, const Scalar& scalar) {
+  const core::SummaryRow row = scalar.row();
+  RowBatch batch;
+  batch.columns = reinterpret_cast<const std::byte*>(&row);
+  batch.rows = 1;
+  batch.slots = std::span(&slot, 1);
+  batch.first = slot;
+  batch.mode = header.mode;
+  batch.step = scalar.step;
+  batch.time = scalar.time;
+  batch.world_size = header.world_size;
+  batch.epoch = epoch_of(run.workers[worker], header);
+  batch.loss_scale = run.workers[worker].loss_scale;
+  batch.scalar = true;
+  batch.names = &run.names.table;
+  Place place = at_step(header.mode, scalar.step, scalar.global_step, scalar.time);
+  place.partial = run.workers[worker].gap;
+  rows_.judge(run, roster_number, batch, place);
+  if (ctx_.rules->takers_of(input::kRows).empty()) return;
+  WorkerRows taken;
+  taken.worker = worker;
+  taken.mode = header.mode;
+  taken.step = scalar.step;
+  taken.global_step = scalar.global_step;
+  taken.time = scalar.time;
+  taken.epoch = batch.epoch;
+  taken.scalar = &row;
+  evaluations_.feed_rows(run, roster_number, taken, std::span(&slot, 1), slot);
 }
 
 void Intake::on_step_end(Run& run, std::uint32_t worker, const core::FrameView& frame) {

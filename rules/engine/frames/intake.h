@@ -36,6 +36,12 @@ class Intake {
   [[nodiscard]] std::uint32_t place_of(const Roster& here, std::uint64_t name) const;
   bool known_units(Run& run, Roster& here, const core::FrameView& frame);
   void find_units(Run& run, Roster& here, const core::FrameView& frame);
+  struct Scalar;
+  bool on_scalar(Run& run, std::uint32_t worker, const core::FrameHeader& header,
+                 std::uint32_t roster_number, std::uint32_t slot, const Scalar& scalar);
+  void judge_scalar(Run& run, std::uint32_t worker, const core::FrameHeader& header,
+                    std::uint32_t roster_number, std::uint32_t slot, const Scalar& scalar);
+  bool reach_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step);
   void end_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
                 const Place& place);
   void implicit_step_ends(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step);

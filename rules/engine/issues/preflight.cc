@@ -53,13 +53,9 @@ std::string protocol_sentence(const Value& finding, const std::string& kind,
   return out + ".";
 }
 
-// One sentence; empty for a kind that this version does not know.
-std::string sentence_of(const Value& finding) {
-  const std::string kind = core::text_at(finding, "kind");
-  std::string model = core::text_at(finding, "model");
-  if (model.empty()) model = "the model";
-  const auto* number = core::as<std::int64_t>(core::find(finding, "count"));
-  const std::int64_t count = number == nullptr ? 0 : *number;
+// Of parameters and layers that are counted; empty for any other kind.
+std::string parameters_sentence(const Value& finding, const std::string& kind,
+                                const std::string& model, std::int64_t count) {
   const std::string are = count == 1 ? " is" : " are";
   if (kind == "no_optimizer") {
     return parameters(count, " trainable") + " of " + model + are +
@@ -72,6 +68,34 @@ std::string sentence_of(const Value& finding) {
   if (kind == "foreign_parameters") {
     return "The optimizer of " + model + " holds " + parameters(count, "") +
            " that the model does not have" + listed(finding, count) + ".";
+  }
+  if (kind == "frozen_fresh") {
+    return parameters(count, " frozen") + " of " + model + (count == 1 ? " has" : " have") +
+           " the values that a layer is made with (were pretrained ones not loaded?)" +
+           listed(finding, count) + ".";
+  }
+  if (kind == "dropout_high") {
+    return std::to_string(count) + " of the dropouts of " + model +
+           " drop nine tenths and more of what they are given (is it the share to keep?)" +
+           listed(finding, count) + ".";
+  }
+  if (kind == "parts_in_eval") {
+    return std::to_string(count) + " of the dropouts of " + model + are +
+           " in eval state while it trains (was train() called on what from_pretrained() gives?)" +
+           listed(finding, count) + ".";
+  }
+  return {};
+}
+
+// One sentence; empty for a kind that this version does not know.
+std::string sentence_of(const Value& finding) {
+  const std::string kind = core::text_at(finding, "kind");
+  std::string model = core::text_at(finding, "model");
+  if (model.empty()) model = "the model";
+  const auto* number = core::as<std::int64_t>(core::find(finding, "count"));
+  const std::int64_t count = number == nullptr ? 0 : *number;
+  if (const std::string words = parameters_sentence(finding, kind, model, count); !words.empty()) {
+    return words;
   }
   if (kind == "gradients_kept") {
     return "Gradients of " + model +
@@ -89,16 +113,6 @@ std::string sentence_of(const Value& finding) {
            " drives weights away from zero, its weight decay is negative" + listed(finding, count) +
            ".";
   }
-  if (kind == "frozen_fresh") {
-    return parameters(count, " frozen") + " of " + model + (count == 1 ? " has" : " have") +
-           " the values that a layer is made with (were pretrained ones not loaded?)" +
-           listed(finding, count) + ".";
-  }
-  if (kind == "dropout_high") {
-    return std::to_string(count) + " of the dropouts of " + model +
-           " drop nine tenths and more of what they are given (is it the share to keep?)" +
-           listed(finding, count) + ".";
-  }
   if (kind == "eval_mode") return model + " is trained in its eval state.";
   if (kind == "no_step_end") {
     return std::to_string(count) +
@@ -110,11 +124,6 @@ std::string sentence_of(const Value& finding) {
            " values were logged: gradients are not finite, and a gradient scaler leaves out every "
            "such update" +
            listed(finding, names_in(finding)) + ".";
-  }
-  if (kind == "parts_in_eval") {
-    return std::to_string(count) + " of the dropouts of " + model + are +
-           " in eval state while it trains (was train() called on what from_pretrained() gives?)" +
-           listed(finding, count) + ".";
   }
   if (kind == "monitors_training") {
     return "The best state of " + model +

@@ -53,31 +53,40 @@ Run* Attempts::find_run(const core::FrameHeader& header) {
   return ctx_.part->runs.emplace(id, std::move(run)).first->second.get();
 }
 
-// False: the frame is of an attempt that is over.
-bool Attempts::enter(Run& run, const core::FrameView& frame, const core::Lifecycle* body) {
-  const core::FrameHeader& header = frame.header();
-  if (header.rank == core::kNodeAgentRank) return !run.job.ended || run.job.lost;
+// What the launches of the run say of the process that sent the frame.
+Launches::Standing Attempts::standing_of(Run& run, const core::FrameHeader& header,
+                                         const ProcessId& process, const core::Lifecycle* body) {
   const bool over = run.job.ended && !run.job.lost;
-  const ProcessId process{header.worker, header.rank, header.incarnation};
-  const bool first = run.launches.attempt() == 0;
-  Launches::Standing standing = Launches::Standing::current;
   if (run.id.shard != 0 && over && is_progress(header.kind) && header.time > run.job.ended_at) {
     // Nobody sends behind the end: it is the next launch, of which the registry will say the same.
     (void)run.launches.stated(header.attempt, over);
     ends_.supersede(run, std::max(run.attempt + 1, header.attempt), std::nullopt);
-  } else if ((header.flags & core::frame_flag::kUnsequenced) != 0 || run.id.shard != 0) {
-    // Shards beyond the first see no starts: they go by what the frames state.
-    standing = run.launches.stated(header.attempt, over);
-  } else if (body != nullptr && body->event == core::LifecycleEvent::start) {
-    standing = run.launches.start(process, body->launch, header.attempt, over);
-  } else if (body != nullptr && body->event == core::LifecycleEvent::heartbeat) {
-    standing = run.launches.heartbeat(process, body->launch, header.attempt, over);
-  } else {
-    const std::uint32_t known = run.workers.find(header.worker, header.rank);
-    if (over || known == Workers::kNone || run.workers[known].incarnation != header.incarnation) {
-      standing = run.launches.frame(process, header.attempt, over);
-    }
+    return Launches::Standing::current;
   }
+  if ((header.flags & core::frame_flag::kUnsequenced) != 0 || run.id.shard != 0) {
+    // Shards beyond the first see no starts: they go by what the frames state.
+    return run.launches.stated(header.attempt, over);
+  }
+  if (body != nullptr && body->event == core::LifecycleEvent::start) {
+    return run.launches.start(process, body->launch, header.attempt, over);
+  }
+  if (body != nullptr && body->event == core::LifecycleEvent::heartbeat) {
+    return run.launches.heartbeat(process, body->launch, header.attempt, over);
+  }
+  const std::uint32_t known = run.workers.find(header.worker, header.rank);
+  if (over || known == Workers::kNone || run.workers[known].incarnation != header.incarnation) {
+    return run.launches.frame(process, header.attempt, over);
+  }
+  return Launches::Standing::current;
+}
+
+// False: the frame is of an attempt that is over.
+bool Attempts::enter(Run& run, const core::FrameView& frame, const core::Lifecycle* body) {
+  const core::FrameHeader& header = frame.header();
+  if (header.rank == core::kNodeAgentRank) return !run.job.ended || run.job.lost;
+  const ProcessId process{header.worker, header.rank, header.incarnation};
+  const bool first = run.launches.attempt() == 0;
+  const Launches::Standing standing = standing_of(run, header, process, body);
   switch (standing) {
     case Launches::Standing::opened:
       if (first) {

@@ -23,6 +23,8 @@ class Attempts {
 
  private:
   bool make_room();
+  Launches::Standing standing_of(Run& run, const core::FrameHeader& header,
+                                 const ProcessId& process, const core::Lifecycle* body);
   void unwatched(Run& run, const core::FrameHeader& header);
 
   Context& ctx_;

@@ -29,36 +29,36 @@ std::string without_data(const RuleProgress& progress) {
 
 }  // namespace
 
+/// How a process went.
+struct Ends::Death {
+  std::optional<int> code;
+  bool stopped = false;   // while a stop of ours was under way on its node, whatever it looks like
+  bool open_end = false;  // the outcome of the job so far may be another
+  std::string outcome;
+
+  Death(const Job& job, const core::Lifecycle& body)
+      : code(body.signal ? 128 + *body.signal : body.exit_code), stopped(!body.command_id.empty()) {
+    const std::string by = Job::stopped(body.outcome) ? body.outcome : "stopped_by_rule";
+    outcome = stopped ? by : Job::outcome_of(code);
+    open_end = job.outcome.empty() || job.outcome == "unknown" || job.outcome == "lost" ||
+               (stopped && job.outcome == "failed");
+  }
+  /// Whether it tells more than the process itself has.
+  [[nodiscard]] bool tells_outcome() const { return open_end && (code || stopped); }
+};
+
 // The node's agent saw a process go. Only of the newest attempt: older ones are over.
 void Ends::on_died(Run& run, const core::Lifecycle& body, std::int64_t time) {
   const std::uint64_t hash = core::name_hash(body.died_worker);
   if (!run.launches.holds(hash, body.died_incarnation)) return;
-  const std::optional<int> code = body.signal ? 128 + *body.signal : body.exit_code;
-  // What goes while a stop of ours is under way on its node was stopped, whatever it looks like.
-  const bool stopped = !body.command_id.empty();
-  const std::string by = Job::stopped(body.outcome) ? body.outcome : "stopped_by_rule";
-  const std::string outcome = stopped ? by : Job::outcome_of(code);
-  const bool open_end = run.job.outcome.empty() || run.job.outcome == "unknown" ||
-                        run.job.outcome == "lost" || (stopped && run.job.outcome == "failed");
-  if (run.job.ended) {
-    // A script that closes its hook and then ends knows no exit code yet. 0 is no news of one that
-    // completed.
-    const bool news = run.job.outcome != "failed" && !(run.job.outcome == "completed" && code == 0);
-    if (!open_end && body.exit_code && !run.job.exit_code && news) {
-      run.job.exit_code = code;
-      return tell_end(run, run.job.outcome);
-    }
-    if (!open_end || (!code && !stopped)) return;  // it has said so itself, or nothing new is known
-    run.job.outcome = outcome;
-    run.job.exit_code = code;
-    return finish_again(run, time);
-  }
+  const Death death(run.job, body);
+  if (run.job.ended) return died_after_end(run, body, death, time);
   const auto worker = std::find_if(run.workers.begin(), run.workers.end(), [&](const Worker& one) {
     return one.name_hash == hash && one.incarnation == body.died_incarnation;
   });
   if (worker == run.workers.end() || worker->agent) return;
-  if (worker->gone && (!open_end || (!code && !stopped))) {  // it has said goodbye itself
-    if (body.exit_code) run.job.worsen(run.job.outcome, code);
+  if (worker->gone && !death.tells_outcome()) {  // it has said goodbye itself
+    if (body.exit_code) run.job.worsen(run.job.outcome, death.code);
     return;
   }
   const auto number = static_cast<std::uint32_t>(worker - run.workers.begin());
@@ -67,19 +67,35 @@ void Ends::on_died(Run& run, const core::Lifecycle& body, std::int64_t time) {
   // Its own last word was that it does not know, or how the end looked from inside.
   if (worker->gone) run.job.outcome.clear();
   worker->gone = true;
-  run.job.worsen(outcome, code);
+  run.job.worsen(death.outcome, death.code);
   if (Job::stopped(run.job.outcome)) own_.lower(run, Operational::job_failed, kNoRoster, time);
   run.job.ended_at = std::max(run.job.ended_at, time);
   run.workers.sync(number);
-  if (outcome == "failed") {
+  if (death.outcome == "failed") {
     Finding finding;
-    finding.observed = {"exit_code", static_cast<double>(*code)};
+    finding.observed = {"exit_code", static_cast<double>(*death.code)};
     finding.titled("job", Verb::has, "failed")
         .says(worker->name + how(body.exit_code, body.signal) + ".");
     own_.raise(run, Operational::job_failed, kNoRoster, time, std::move(finding));
   }
   steps_.advance(run);
   check_end(run);
+}
+
+void Ends::died_after_end(Run& run, const core::Lifecycle& body, const Death& death,
+                          std::int64_t time) {
+  // A script that closes its hook and then ends knows no exit code yet. 0 is no news of one that
+  // completed.
+  const bool news =
+      run.job.outcome != "failed" && !(run.job.outcome == "completed" && death.code == 0);
+  if (!death.open_end && body.exit_code && !run.job.exit_code && news) {
+    run.job.exit_code = death.code;
+    return tell_end(run, run.job.outcome);
+  }
+  if (!death.tells_outcome()) return;  // it has said so itself, or nothing new is known
+  run.job.outcome = death.outcome;
+  run.job.exit_code = death.code;
+  finish_again(run, time);
 }
 
 void Ends::check_end(Run& run) {

@@ -45,6 +45,8 @@ class Ends {
   void supersede(Run& run, std::uint32_t attempt, std::optional<std::int64_t> continues_from);
 
  private:
+  struct Death;
+  void died_after_end(Run& run, const core::Lifecycle& body, const Death& death, std::int64_t time);
   void tell_end(Run& run, const std::string& outcome);
   void finish_again(Run& run, std::int64_t time);
   void give_up_parts(Run& run, bool names);

@@ -121,6 +121,45 @@ core::Status read_evaluators(Parts& parts, Cut& cut, Run& run,
   return core::ok();
 }
 
+core::Status read_names(Parts& parts, Cut& cut, Run& run, const RunShape& shape) {
+  auto status =
+      read_ranges(parts, cut, run, {PartKind::names, 0, 0}, shape.names, Cut::kNames,
+                  [&](Loader& in, std::size_t from, std::size_t to) {
+                    for (; from < to && in.ok(); ++from) {
+                      NameTable::Entry entry;
+                      io(in, entry);
+                      if (!in.ok()) continue;
+                      run.names.table.set(entry.hash, std::move(entry.name), entry.lasting);
+                    }
+                  });
+  if (!status) return status;
+  if (run.names.table.size() != shape.names) return damaged("names of a run are not distinct");
+  return core::ok();
+}
+
+core::Status read_rosters(Parts& parts, Cut& cut, Run& run, const RunShape& shape,
+                          std::uint32_t slots) {
+  auto status = read_ranges(parts, cut, run, {PartKind::rosters, 0, 0}, shape.slots.size(),
+                            Cut::kRosters, [&](Loader& in, std::size_t from, std::size_t to) {
+                              for (; from < to && in.ok(); ++from) {
+                                io_roster_head(in, run.rosters.list().emplace_back());
+                              }
+                            });
+  if (!status) return status;
+  for (std::uint32_t i = 0; i < run.rosters.size(); ++i) {
+    status = read_ranges(parts, cut, run, {PartKind::slots, i, 0}, shape.slots[i], slots,
+                         [&](Loader& in, std::size_t from, std::size_t to) {
+                           io_roster_slots(in, run.rosters[i], from, to);
+                         });
+    if (!status) return status;
+    if (run.rosters[i].slots.size() != shape.slots[i] ||
+        run.rosters[i].types.size() != shape.slots[i]) {
+      return damaged("a roster of a run is shorter than its head says");
+    }
+  }
+  return core::ok();
+}
+
 core::Result<std::unique_ptr<Run>> read_run(Parts& parts, Cut& cut, const RunId& id,
                                             std::uint32_t life, std::uint32_t slots,
                                             Revive revive) {
@@ -140,35 +179,10 @@ core::Result<std::unique_ptr<Run>> read_run(Parts& parts, Cut& cut, const RunId&
                     for (; from < to && in.ok(); ++from) io(in, run->workers.list().emplace_back());
                   });
   if (!status) return status.error();
-  status = read_ranges(parts, cut, *run, {PartKind::names, 0, 0}, shape.names, Cut::kNames,
-                       [&](Loader& in, std::size_t from, std::size_t to) {
-                         for (; from < to && in.ok(); ++from) {
-                           NameTable::Entry entry;
-                           io(in, entry);
-                           if (in.ok())
-                             run->names.table.set(entry.hash, std::move(entry.name), entry.lasting);
-                         }
-                       });
+  status = read_names(parts, cut, *run, shape);
   if (!status) return status.error();
-  if (run->names.table.size() != shape.names) return damaged("names of a run are not distinct");
-  status = read_ranges(parts, cut, *run, {PartKind::rosters, 0, 0}, shape.slots.size(),
-                       Cut::kRosters, [&](Loader& in, std::size_t from, std::size_t to) {
-                         for (; from < to && in.ok(); ++from) {
-                           io_roster_head(in, run->rosters.list().emplace_back());
-                         }
-                       });
+  status = read_rosters(parts, cut, *run, shape, slots);
   if (!status) return status.error();
-  for (std::uint32_t i = 0; i < run->rosters.size(); ++i) {
-    status = read_ranges(parts, cut, *run, {PartKind::slots, i, 0}, shape.slots[i], slots,
-                         [&](Loader& in, std::size_t from, std::size_t to) {
-                           io_roster_slots(in, run->rosters[i], from, to);
-                         });
-    if (!status) return status.error();
-    if (run->rosters[i].slots.size() != shape.slots[i] ||
-        run->rosters[i].types.size() != shape.slots[i]) {
-      return damaged("a roster of a run is shorter than its head says");
-    }
-  }
   status = read_evaluators(parts, cut, *run, shape.evaluators, revive);
   if (!status) return status.error();
   index_run(*run);

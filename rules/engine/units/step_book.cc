@@ -112,33 +112,47 @@ void StepBook::advance(Run& run, bool everything) {
   }
 }
 
-void StepBook::advance_modes(Run& run, bool everything) {
-  if (ctx_.current < run.workers.size()) run.workers.sync(ctx_.current);
+namespace {
+
+// Rules that average over workers wait for all of them, in mode global as in train.
+bool joined_in(const Run& run, core::Mode mode) {
+  return run.world_size == 0 || run.workers.clock().trainers(at(mode)) >= run.world_size ||
+         run.course.grace_over;
+}
+
+// `all`: nobody is waited for. `everything`: nor for workers that have not joined.
+void close_modes(Run& run, bool all, bool everything) {
   const StepClock& clock = run.workers.clock();
-  // Rules that average over workers wait for all of them, in mode global as in train.
-  const auto joined_in = [&](core::Mode mode) {
-    return run.world_size == 0 || clock.trainers(at(mode)) >= run.world_size ||
-           run.course.grace_over;
-  };
-  const bool joined = joined_in(core::Mode::train) || joined_in(core::Mode::global);
-  const bool trains = (run.course.seen_modes & mode_bit(core::Mode::train)) != 0;
-  const bool all = everything || (!clock.anyone() && joined);
   for (const core::Mode mode : {core::Mode::global, core::Mode::train, core::Mode::predict}) {
     const std::size_t m = at(mode);
     const std::int64_t reached = !clock.waiting(m) || all ? clock.newest(m) : clock.watermark(m);
     const bool first = run.steps.closed[m] == kNever;
-    if (mode != core::Mode::predict && first && !joined_in(mode) && !everything) continue;
+    if (mode != core::Mode::predict && first && !joined_in(run, mode) && !everything) continue;
     run.steps.closed[m] = std::max(run.steps.closed[m], reached);
   }
+}
+
+// A run without mode train trains in mode global, if in any.
+Training training_of(const StepClock& clock, bool trains) {
+  if (trains) return kModeTrain;
+  return clock.newest(at(core::Mode::global)) != kNever ? kModeGlobal : kNobody;
+}
+
+}  // namespace
+
+void StepBook::advance_modes(Run& run, bool everything) {
+  if (ctx_.current < run.workers.size()) run.workers.sync(ctx_.current);
+  const StepClock& clock = run.workers.clock();
+  const bool joined = joined_in(run, core::Mode::train) || joined_in(run, core::Mode::global);
+  const bool trains = (run.course.seen_modes & mode_bit(core::Mode::train)) != 0;
+  const bool all = everything || (!clock.anyone() && joined);
+  close_modes(run, all, everything);
   tell_closed(run, trains, all);
   if (run.steps.pending.empty() && run.steps.passes.empty()) {
     run.steps.partial.clear();
     return;
   }
-  // A run without mode train trains in mode global, if in any.
-  const Training training = trains                                           ? kModeTrain
-                            : clock.newest(at(core::Mode::global)) != kNever ? kModeGlobal
-                                                                             : kNobody;
+  const Training training = training_of(clock, trains);
   constexpr std::size_t kEval = at(core::Mode::eval);
   const bool by_pass =
       training == kNobody || (training == kModeGlobal && joined && clock.everyone(kEval));
@@ -154,12 +168,23 @@ void StepBook::advance_modes(Run& run, bool everything) {
   if (by == run.steps.released_at && !run.steps.release_due) return;
   run.steps.released_at = by;
   run.steps.release_due = false;
-  std::vector<PendingScalar>& items = items_;
-  items.clear();
+  gather_ready(run);
+  if (items_.empty()) return;
+  if (training == kModeGlobal) {
+    for (PendingScalar& item : items_) {
+      item.after_train = item.mode == core::Mode::global ? item.step : item.after_global;
+    }
+  }
+  release(run, items_);
+}
+
+// Moves what is ready from the run into items_.
+void StepBook::gather_ready(Run& run) {
+  items_.clear();
   auto rest = run.steps.pending.begin();
   for (const PendingScalar& item : run.steps.pending) {
     if (ready(item, run.steps.released_at)) {
-      items.push_back(item);
+      items_.push_back(item);
     } else {
       *rest++ = item;
     }
@@ -170,16 +195,9 @@ void StepBook::advance_modes(Run& run, bool everything) {
       ++one;
       continue;
     }
-    items.push_back(one->second);
+    items_.push_back(one->second);
     one = run.steps.passes.erase(one);
   }
-  if (items.empty()) return;
-  if (training == kModeGlobal) {
-    for (PendingScalar& item : items) {
-      item.after_train = item.mode == core::Mode::global ? item.step : item.after_global;
-    }
-  }
-  release(run, items);
 }
 
 // What evaluators keep until nobody can add to it. In a run that trains, evaluations are over with

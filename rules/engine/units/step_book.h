@@ -29,6 +29,7 @@ class StepBook {
 
  private:
   void advance_modes(Run& run, bool everything);
+  void gather_ready(Run& run);
   void tell_closed(Run& run, bool trains, bool all);
   void release(Run& run, std::vector<PendingScalar>& items);
   void judge_group(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);

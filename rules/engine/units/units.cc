@@ -81,47 +81,54 @@ void Units::resolve(Run& run, Roster& roster) {
   if (first == 0) {
     for (Block& block : roster.blocks) block.picks.clear();
   }
-  for (std::size_t i = first; i < roster.slots.size(); ++i) {
-    const Name* name = run.names.table.find(roster.slots[i].name);
-    const Candidate candidate = candidate_of(run, roster, i);
-    const core::Role role = candidate.role;
-    for (std::size_t r = 0; r < ctx_.rules->rows.size(); ++r) {
-      const RowProgram& program = *ctx_.rules->rows[r].program;
-      if (!program.common.wants_mode(roster.mode) ||
-          !wants_worker(program.common, run.workers[roster.worker])) {
-        continue;
-      }
-      if (withholds_tensors(run, program) && !roster.scalars) {
-        ++ctx_.stats.withheld_units;
-        continue;
-      }
-      Block& block = roster.blocks[r];
-      if (block.applies.size() < first || block.lives.size() < first) {
-        ctx_.part->cut.touch_slots(run, roster_number);  // older units get what they had no use for
-      }
-      block.applies.resize(roster.slots.size());
-      if (block.applies[i] == Match::unknown) {
-        block.applies[i] = program.selects(candidate);
-      }
-      roster.unresolved = roster.unresolved || block.applies[i] == Match::unknown;
-      if (block.applies[i] == Match::yes) block.picks.add(static_cast<std::uint32_t>(i));
-      if (block.applies[i] == Match::yes || !block.lives.empty()) grow(program, block, roster);
+  for (std::size_t i = first; i < roster.slots.size(); ++i) choose_rows(run, roster, i, first);
+}
+
+// Units from `first` on are new, or looked at again.
+void Units::choose_rows(Run& run, Roster& roster, std::size_t unit, std::size_t first) {
+  const Candidate candidate = candidate_of(run, roster, unit);
+  for (std::size_t r = 0; r < ctx_.rules->rows.size(); ++r) {
+    const RowProgram& program = *ctx_.rules->rows[r].program;
+    if (!program.common.wants_mode(roster.mode) ||
+        !wants_worker(program.common, run.workers[roster.worker])) {
+      continue;
     }
-    if (roster.wanted[i] != Match::unknown) continue;
-    roster.wanted[i] = Match::no;
-    // A loss that is a tensor stands apart from scalars and from those of other modes.
-    const bool apart = run.course.shards > 1 && !roster.scalars;
-    for (const auto& series : ctx_.rules->series) {
-      Match match = series.program->selection.matches(role, name);
-      if (apart && match == Match::yes) {
-        ++ctx_.stats.withheld_units;
-        match = Match::no;
-      }
-      if (match == Match::yes || roster.wanted[i] == Match::no) roster.wanted[i] = match;
-      if (match == Match::yes) break;
+    if (withholds_tensors(run, program) && !roster.scalars) {
+      ++ctx_.stats.withheld_units;
+      continue;
     }
-    roster.unresolved = roster.unresolved || roster.wanted[i] == Match::unknown;
+    Block& block = roster.blocks[r];
+    if (block.applies.size() < first || block.lives.size() < first) {
+      // Older units get what they had no use for.
+      ctx_.part->cut.touch_slots(run, run.rosters.number_of(roster));
+    }
+    block.applies.resize(roster.slots.size());
+    Match& applies = block.applies[unit];
+    if (applies == Match::unknown) applies = program.selects(candidate);
+    roster.unresolved = roster.unresolved || applies == Match::unknown;
+    if (applies == Match::yes) block.picks.add(static_cast<std::uint32_t>(unit));
+    if (applies == Match::yes || !block.lives.empty()) grow(program, block, roster);
   }
+  if (roster.wanted[unit] == Match::unknown) choose_series(run, roster, unit, candidate.role);
+}
+
+// Whether any rule of series wants the unit.
+void Units::choose_series(const Run& run, Roster& roster, std::size_t unit, core::Role role) {
+  const Name* name = run.names.table.find(roster.slots[unit].name);
+  Match& wanted = roster.wanted[unit];
+  wanted = Match::no;
+  // A loss that is a tensor stands apart from scalars and from those of other modes.
+  const bool apart = run.course.shards > 1 && !roster.scalars;
+  for (const auto& series : ctx_.rules->series) {
+    Match match = series.program->selection.matches(role, name);
+    if (apart && match == Match::yes) {
+      ++ctx_.stats.withheld_units;
+      match = Match::no;
+    }
+    if (match == Match::yes || wanted == Match::no) wanted = match;
+    if (match == Match::yes) break;
+  }
+  roster.unresolved = roster.unresolved || wanted == Match::unknown;
 }
 
 }  // namespace tocsin::rules

@@ -23,6 +23,9 @@ class Units {
   static std::span<const std::uint64_t> shapes(const Run& run, Roster& roster);
 
  private:
+  void choose_rows(Run& run, Roster& roster, std::size_t unit, std::size_t first);
+  void choose_series(const Run& run, Roster& roster, std::size_t unit, core::Role role);
+
   Context& ctx_;
 };
 
