@@ -69,34 +69,20 @@ TOCSIN_TOGETHER void largest_of(const core::ColumnView<double>& lows,
   }
 }
 
-bool read_field(const Rows& rows, Field field, double* to) {
+// What is computed from the columns of a row. False: the field is none of these.
+bool read_derived(const Rows& rows, Field field, double* to) {
   using namespace core;  // NOLINT: summary_column
   const std::size_t count = rows.count;
-  const auto whole = [&](std::size_t column) { read_whole(rows.whole(column), to, count); };
   const auto real = [&](std::size_t column) { read_real(rows.real(column), to, count); };
   const Column counts = rows.whole(summary_column::count);
   switch (field) {
-    case Field::value:
-    case Field::duration:
-    case Field::sum:
-      real(summary_column::sum);
-      break;
     case Field::mean:
       real(summary_column::sum);
       divide_by_count(counts, to, count);
       break;
-    case Field::count:
-      whole(summary_column::count);
-      break;
-    case Field::sumsq:
-      real(summary_column::sumsq);
-      break;
     case Field::l2:
       real(summary_column::sumsq);
       for (std::size_t i = 0; i < count; ++i) to[i] = std::sqrt(to[i]);
-      break;
-    case Field::m2:
-      real(summary_column::m2);
       break;
     case Field::variance:
     case Field::std:
@@ -104,10 +90,6 @@ bool read_field(const Rows& rows, Field field, double* to) {
       divide_by_count(counts, to, count);
       if (field == Field::variance) break;
       for (std::size_t i = 0; i < count; ++i) to[i] = std::sqrt(to[i]);
-      break;
-    case Field::abs_sum:
-    case Field::l1:
-      real(summary_column::abs_sum);
       break;
     case Field::abs_mean:
       real(summary_column::abs_sum);
@@ -125,6 +107,36 @@ bool read_field(const Rows& rows, Field field, double* to) {
       largest_of(rows.real(summary_column::min), rows.real(summary_column::max), to, count);
       blank_empty(counts, to, count);
       break;
+    default:
+      return false;
+  }
+  return true;
+}
+
+bool read_field(const Rows& rows, Field field, double* to) {
+  using namespace core;  // NOLINT: summary_column
+  const std::size_t count = rows.count;
+  const auto whole = [&](std::size_t column) { read_whole(rows.whole(column), to, count); };
+  const auto real = [&](std::size_t column) { read_real(rows.real(column), to, count); };
+  switch (field) {
+    case Field::value:
+    case Field::duration:
+    case Field::sum:
+      real(summary_column::sum);
+      break;
+    case Field::count:
+      whole(summary_column::count);
+      break;
+    case Field::sumsq:
+      real(summary_column::sumsq);
+      break;
+    case Field::m2:
+      real(summary_column::m2);
+      break;
+    case Field::abs_sum:
+    case Field::l1:
+      real(summary_column::abs_sum);
+      break;
     case Field::nan:
       whole(summary_column::nan);
       break;
@@ -141,7 +153,7 @@ bool read_field(const Rows& rows, Field field, double* to) {
       whole(summary_column::negative);
       break;
     default:
-      return false;
+      return read_derived(rows, field, to);
   }
   return true;
 }

@@ -62,17 +62,47 @@ Choice::~Choice() = default;
 Choice::Choice(Choice&&) noexcept = default;
 Choice& Choice::operator=(Choice&&) noexcept = default;
 
+namespace {
+
+std::unique_ptr<re2::RE2> compiled(const std::string& pattern, std::size_t at,
+                                   std::optional<Problem>& problem) {
+  auto made = std::make_unique<re2::RE2>(pattern, re2::RE2::Quiet);
+  if (!made->ok()) {
+    problem = Problem{at, "\"" + pattern + "\" is no regular expression: " + made->error()};
+  }
+  return made;
+}
+
+bool holds_name(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Any other name is a label of the run, unless it is nearly one of the source's, or one of another source's.
+std::optional<Problem> label_problem(const Matcher& matcher,
+                                     const std::vector<std::string>& known) {
+  const std::string near = core::nearest(matcher.name, known);
+  const bool other = holds_name(labels_of(From::metric), matcher.name) || matcher.name == "device";
+  if (!other && near.empty()) return std::nullopt;
+  return Problem{matcher.at,
+                 "this source has no label " + matcher.name +
+                     (near.empty() ? "; it has " + listed(known) : "; did you mean " + near + "?")};
+}
+
+// Of a value that is no pattern, of a label that has few.
+std::optional<Problem> value_problem(const Matcher& matcher) {
+  const std::vector<std::string> values = values_of(matcher.name);
+  if (values.empty() || holds_name(values, matcher.value)) return std::nullopt;
+  const std::string near = core::nearest(matcher.value, values);
+  return Problem{matcher.value_at, "unknown " + matcher.name + " \"" + matcher.value + "\"" +
+                                       (near.empty() ? ": expected " + listed(values)
+                                                     : "; did you mean " + near + "?")};
+}
+
+}  // namespace
+
 std::optional<Problem> Choice::make(const Selector& selector, Choice& out) {
   out.source_ = selector.source;
   out.name_ = selector.argument;
-  const auto compiled = [](const std::string& pattern, std::size_t at,
-                           std::optional<Problem>& problem) {
-    auto made = std::make_unique<re2::RE2>(pattern, re2::RE2::Quiet);
-    if (!made->ok()) {
-      problem = Problem{at, "\"" + pattern + "\" is no regular expression: " + made->error()};
-    }
-    return made;
-  };
   std::optional<Problem> problem;
   if (selector.source == From::collection) {
     out.selection_.add_collection(selector.argument);
@@ -83,48 +113,38 @@ std::optional<Problem> Choice::make(const Selector& selector, Choice& out) {
   }
   for (const Matcher& matcher : selector.matchers) {
     if (problem) return problem;
-    const auto& known = labels_of(selector.source);
-    const bool own = std::find(known.begin(), known.end(), matcher.name) != known.end();
-    if (!own) {
-      // Any other name is a label of the run, unless it is nearly one of these.
-      const std::string near = core::nearest(matcher.name, known);
-      const auto& all = labels_of(From::metric);
-      const bool other =
-          std::find(all.begin(), all.end(), matcher.name) != all.end() || matcher.name == "device";
-      if (other || !near.empty()) {
-        return Problem{matcher.at, "this source has no label " + matcher.name +
-                                       (near.empty() ? "; it has " + listed(known)
-                                                     : "; did you mean " + near + "?")};
-      }
-    }
-    Test test;
-    test.label = matcher.name;
-    test.negated = matcher.op[0] == '!';
-    test.text = matcher.value;
-    if (matcher.op.ends_with('~')) {
-      test.pattern = compiled(matcher.value, matcher.value_at, problem);
-    }
-    const std::vector<std::string> values =
-        own ? values_of(matcher.name) : std::vector<std::string>();
-    if (!problem && !values.empty() && !test.pattern &&
-        std::find(values.begin(), values.end(), matcher.value) == values.end()) {
-      const std::string near = core::nearest(matcher.value, values);
-      return Problem{matcher.value_at, "unknown " + matcher.name + " \"" + matcher.value + "\"" +
-                                           (near.empty() ? ": expected " + listed(values)
-                                                         : "; did you mean " + near + "?")};
-    }
-    if (!problem && matcher.name == "mode") {
-      for (int mode = 0; mode < 4; ++mode) {
-        if (test.holds(core::to_string(static_cast<core::Mode>(mode)))) continue;
-        out.modes_ =
-            static_cast<std::uint8_t>(out.modes_ & ~mode_bit(static_cast<core::Mode>(mode)));
-      }
-      if (out.modes_ == 0) problem = Problem{matcher.value_at, "no mode is left to look at"};
-      continue;
-    }
-    out.tests_.push_back(std::move(test));
+    problem = out.add(matcher);
   }
   return problem;
+}
+
+std::optional<Problem> Choice::add(const Matcher& matcher) {
+  const auto& known = labels_of(source_);
+  const bool own = holds_name(known, matcher.name);
+  if (!own) {
+    if (auto problem = label_problem(matcher, known)) return problem;
+  }
+  Test test;
+  test.label = matcher.name;
+  test.negated = matcher.op[0] == '!';
+  test.text = matcher.value;
+  std::optional<Problem> problem;
+  if (matcher.op.ends_with('~')) {
+    test.pattern = compiled(matcher.value, matcher.value_at, problem);
+  } else if (own) {
+    problem = value_problem(matcher);
+  }
+  if (problem) return problem;
+  if (matcher.name != "mode") {
+    tests_.push_back(std::move(test));
+    return std::nullopt;
+  }
+  for (int mode = 0; mode < 4; ++mode) {
+    if (test.holds(core::to_string(static_cast<core::Mode>(mode)))) continue;
+    modes_ = static_cast<std::uint8_t>(modes_ & ~mode_bit(static_cast<core::Mode>(mode)));
+  }
+  if (modes_ == 0) return Problem{matcher.value_at, "no mode is left to look at"};
+  return std::nullopt;
 }
 
 Match Choice::labels(const Candidate& who, std::string_view device) const {

@@ -35,6 +35,7 @@ class Choice {
 
  private:
   struct Test;
+  std::optional<Problem> add(const Matcher& matcher);
   [[nodiscard]] Match labels(const Candidate& who, std::string_view device) const;
 
   Selector::Source source_ = Selector::Source::metric;

@@ -24,37 +24,10 @@ double sent(const Point& point, std::uint16_t id) {
   return std::nan("");
 }
 
-double of_row(const Row& row, Field field) {
+// What is computed from the columns of a row.
+double derived_of_row(const Row& row, Field field) {
   const double n = row.n();
   switch (field) {
-    case Field::value:
-    case Field::duration:  // a step waits as a row of one number
-      return row.sum();
-    case Field::count:
-      return n;
-    case Field::sum:
-      return row.sum();
-    case Field::sumsq:
-      return row.sumsq();
-    case Field::m2:
-      return row.m2();
-    case Field::abs_sum:
-    case Field::l1:
-      return row.abs_sum();
-    case Field::min:
-      return row.count() == 0 ? std::nan("") : row.min();
-    case Field::max:
-      return row.count() == 0 ? std::nan("") : row.max();
-    case Field::nan:
-      return static_cast<double>(row.nan());
-    case Field::posinf:
-      return static_cast<double>(row.posinf());
-    case Field::neginf:
-      return static_cast<double>(row.neginf());
-    case Field::zero:
-      return static_cast<double>(row.zero());
-    case Field::negative:
-      return static_cast<double>(row.negative());
     case Field::mean:
       return row.mean();
     case Field::abs_mean:
@@ -77,6 +50,40 @@ double of_row(const Row& row, Field field) {
     }
     default:
       return std::nan("");
+  }
+}
+
+double of_row(const Row& row, Field field) {
+  switch (field) {
+    case Field::value:
+    case Field::duration:  // a step waits as a row of one number
+    case Field::sum:
+      return row.sum();
+    case Field::count:
+      return row.n();
+    case Field::sumsq:
+      return row.sumsq();
+    case Field::m2:
+      return row.m2();
+    case Field::abs_sum:
+    case Field::l1:
+      return row.abs_sum();
+    case Field::min:
+      return row.count() == 0 ? std::nan("") : row.min();
+    case Field::max:
+      return row.count() == 0 ? std::nan("") : row.max();
+    case Field::nan:
+      return static_cast<double>(row.nan());
+    case Field::posinf:
+      return static_cast<double>(row.posinf());
+    case Field::neginf:
+      return static_cast<double>(row.neginf());
+    case Field::zero:
+      return static_cast<double>(row.zero());
+    case Field::negative:
+      return static_cast<double>(row.negative());
+    default:
+      return derived_of_row(row, field);
   }
 }
 

@@ -190,6 +190,24 @@ double Compiler::constant(const Node& node, const char* what, double low, double
   return node.number;
 }
 
+// What an aggregate is told besides what it is of; 0: nothing.
+double Compiler::aggregate_number(const Node& node, Kind kind) {
+  if (node.text == "median") return 0.5;
+  if (node.text == "quantile") return constant(node.parts[1], "a share from 0 to 1", 0, 1, false);
+  switch (kind) {
+    case Kind::slope:
+      return slope_factor(out_.formula);
+    case Kind::ewma:
+      return constant(node.parts[1], "the weight of the newest point, above 0 and at most 1", 1e-9,
+                      1, false);
+    case Kind::prev:
+      return constant(node.parts[1], "a whole number of points from 1 to 1024", 1, kMostPoints,
+                      true);
+    default:
+      return 0;
+  }
+}
+
 Type Compiler::aggregate_call(const Node& node, Kind kind, bool before, Where where, Code& code) {
   const bool second = node.text == "quantile" || node.text == "ewma" || node.text == "prev";
   const char* form = node.text == "quantile" ? "quantile(x, 0.9)"
@@ -207,17 +225,7 @@ Type Compiler::aggregate_call(const Node& node, Kind kind, bool before, Where wh
   }
   const std::string amiss = window_problem(out_.formula, node.text, kind, before);
   if (!amiss.empty()) fail(node.at, amiss);
-  double number = kind == Kind::slope ? slope_factor(out_.formula) : 0;
-  if (node.text == "quantile") number = constant(node.parts[1], "a share from 0 to 1", 0, 1, false);
-  if (node.text == "median") number = 0.5;
-  if (kind == Kind::ewma) {
-    number = constant(node.parts[1], "the weight of the newest point, above 0 and at most 1", 1e-9,
-                      1, false);
-  }
-  if (kind == Kind::prev) {
-    number =
-        constant(node.parts[1], "a whole number of points from 1 to 1024", 1, kMostPoints, true);
-  }
+  const double number = aggregate_number(node, kind);
   const auto outer =
       std::exchange(argument_of_, where == Where::argument ? argument_of_ : std::nullopt);
   Argument argument;

@@ -117,6 +117,7 @@ class Compiler {
   void argmax(const Node& node);
 
   // A constant of an aggregate, such as the share of a quantile.
+  double aggregate_number(const Node& node, Kind kind);
   double constant(const Node& node, const char* what, double low, double high, bool integer);
 
   Type aggregate_call(const Node& node, Kind kind, bool before, Where where, Code& code);

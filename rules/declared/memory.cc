@@ -263,20 +263,86 @@ void turn(const Formula& formula, std::uint16_t number, std::uint64_t* m) {
   begin_pieces(formula, number, m);
 }
 
+namespace {
+
+/// What the arguments of a source come to at a point.
+struct ArgumentValues {
+  const Source& source;
+  const Point& point;
+  const Sight& sight;
+
+  double operator()(std::uint16_t argument) const {
+    if (point.arguments != nullptr) return point.arguments[argument];
+    const Code& code = source.arguments[argument].code;
+    if (code.size() == 1 && code[0].op == Op::field) return field_of(point, code[0].index);
+    return run(code, sight);
+  }
+};
+
+void open_piece(const Formula& formula, std::uint64_t* m, std::int64_t place) {
+  if (!formula.cut() || m[kOpen] != 0) return;
+  m[kOpen] = 1;
+  if (formula.window.kind == Window::Kind::session) return;
+  m[kPiece] = word(piece_end(place, pace(formula)));
+}
+
+void keep_newest(const Formula& formula, std::uint16_t number, std::uint64_t* m,
+                 std::uint64_t total, const ArgumentValues& value_of) {
+  for (const Aggregate& one : formula.aggregates) {
+    if (one.source != number) continue;
+    if (one.kind == Kind::prev) {
+      m[one.offset + total % one.words] = bits(value_of(one.argument));
+    } else if (one.kind == Kind::newest) {
+      m[one.offset] = bits(value_of(one.argument));
+    }
+  }
+}
+
+void keep_in_rings(const Formula& formula, const Source& source, std::uint64_t* m,
+                   std::uint64_t total, const Running::Where& where,
+                   const ArgumentValues& value_of) {
+  const bool marked = source.marks != 0;
+  const std::uint64_t at = source.place(total);
+  if (!marked) {
+    if (total >= source.capacity) {
+      m[kLost] = m[(by_steps(formula) ? source.steps : source.times) + at];
+    }
+    m[source.steps + at] = word(where.step);
+    m[source.times + at] = word(where.time);
+  }
+  std::uint16_t a = 0;
+  for (const Argument& argument : source.arguments) {
+    if (argument.ring != 0) m[argument.ring + at] = bits(value_of(a));
+    ++a;
+  }
+  if (!marked && !formula.cut()) move_tail(formula, source, m, where.place);
+}
+
+void add_to_running(const Formula& formula, std::uint16_t number, std::uint64_t* m,
+                    const Running::Where& where, const ArgumentValues& value_of) {
+  for (const Aggregate& one : formula.aggregates) {
+    if (one.source != number || one.words == 0 || !ringed(one.kind)) continue;
+    add_stored(one, m, value_of(one.argument), where,
+               value_of.source.arguments[one.argument].boolean);
+  }
+}
+
+// Whether the piece ends with this step. Of pieces of time one can only know later.
+bool ends_piece(const Formula& formula, const std::uint64_t* m, std::int64_t place) {
+  return by_steps(formula) && formula.window.kind != Window::Kind::session &&
+         place == whole(m[kPiece]) - 1;
+}
+
+}  // namespace
+
 bool add(const Formula& formula, std::uint16_t number, std::uint64_t* m, const Point& point,
          bool judged) {
   const Source& source = formula.sources[number];
   const bool marked = source.marks != 0;
   const std::int64_t time =
       marked || m[kTotal] == 0 ? point.time : std::max(point.time, whole(m[kTime]));
-  const bool stepped = by_steps(formula);
-  const std::int64_t place = stepped ? point.step : time;
-  if (formula.cut() && m[kOpen] == 0) {
-    m[kOpen] = 1;
-    if (formula.window.kind != Window::Kind::session) {
-      m[kPiece] = word(piece_end(place, pace(formula)));
-    }
-  }
+  const std::int64_t place = by_steps(formula) ? point.step : time;
+  open_piece(formula, m, place);
   if (marked) {
     Marks(m + source.marks, source.capacity).add(word(point.step) - m[kStep]);
   } else {
@@ -287,51 +353,18 @@ bool add(const Formula& formula, std::uint16_t number, std::uint64_t* m, const P
   std::array<const std::uint64_t*, kMostSources> memories;  // an argument sees its own alone
   memories.fill(m);
   const Sight sight{&formula, &point, memories.data(), nullptr};
-  const auto value_of = [&](std::uint16_t argument) {
-    if (point.arguments != nullptr) return point.arguments[argument];
-    const Code& code = source.arguments[argument].code;
-    if (code.size() == 1 && code[0].op == Op::field) return field_of(point, code[0].index);
-    return run(code, sight);
-  };
-  // What other arguments may look at comes first.
-  for (const Aggregate& one : formula.aggregates) {
-    if (one.source != number) continue;
-    if (one.kind == Kind::prev) {
-      m[one.offset + total % one.words] = bits(value_of(one.argument));
-    } else if (one.kind == Kind::newest) {
-      m[one.offset] = bits(value_of(one.argument));
-    }
-  }
+  const ArgumentValues value_of{source, point, sight};
+  const Running::Where where{place, point.step, time};
+  keep_newest(formula, number, m, total, value_of);  // first: other arguments may look at it
   if (source.capacity != 0) {
-    const std::uint64_t at = source.place(total);
-    if (!marked) {
-      if (total >= source.capacity) {
-        m[kLost] = m[(stepped ? source.steps : source.times) + at];
-      }
-      m[source.steps + at] = word(point.step);
-      m[source.times + at] = word(time);
-    }
-    std::uint16_t a = 0;
-    for (const Argument& argument : source.arguments) {
-      if (argument.ring != 0) m[argument.ring + at] = bits(value_of(a));
-      ++a;
-    }
-    if (!marked && !formula.cut()) move_tail(formula, source, m, place);
+    keep_in_rings(formula, source, m, total, where, value_of);
   } else {
-    const Running::Where where{place, point.step, time};
-    for (const Aggregate& one : formula.aggregates) {
-      if (one.source != number || one.words == 0 || !ringed(one.kind)) continue;
-      add_stored(one, m, value_of(one.argument), where, source.arguments[one.argument].boolean);
-    }
+    add_to_running(formula, number, m, where, value_of);
   }
   if (!formula.cut()) return true;
-  // The last step of a piece ends it at once; of time, one can only know later.
-  if (!judged && stepped && formula.window.kind != Window::Kind::session &&
-      place == whole(m[kPiece]) - 1) {
-    if (source.capacity != 0) move_tail(formula, source, m, place);
-    return true;
-  }
-  return false;
+  if (judged || !ends_piece(formula, m, place)) return false;
+  if (source.capacity != 0) move_tail(formula, source, m, place);
+  return true;
 }
 
 std::int64_t piece_over(const Formula& formula, const std::uint64_t* m) {

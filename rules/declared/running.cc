@@ -22,12 +22,7 @@ void Running::add(double x, const Where& where, bool boolean) noexcept {
       a_ += x;
       break;
     case Kind::zscore:
-      if (n_ > 1) {  // what was the newest belongs to those before it now
-        const double off = a_ - mean_;
-        mean_ += off / (n_ - 1);
-        m2_ += off * (a_ - mean_);
-      }
-      a_ = x;
+      add_newest(x);
       break;
     case Kind::mean:
     case Kind::std: {
@@ -47,12 +42,7 @@ void Running::add(double x, const Where& where, bool boolean) noexcept {
       break;
     case Kind::delta:
     case Kind::rate:
-      if (n_ == 1) {
-        a_ = x;
-        begin_ = where.time;
-      }
-      b_ = x;
-      end_ = where.time;
+      add_end(x, where.time);
       break;
     case Kind::slope:
       add_slope(x, where.place);
@@ -62,14 +52,36 @@ void Running::add(double x, const Where& where, bool boolean) noexcept {
       break;
     case Kind::steps_since_min:
     case Kind::steps_since_max:
-      if (n_ == 1 || (kind_ == Kind::steps_since_min ? x < a_ : x > a_)) {
-        a_ = x;
-        begin_ = where.step;
-      }
+      add_extreme(x, where.step);
       break;
     default:
       a_ = x;
   }
+}
+
+// What was the newest belongs to those before it now.
+void Running::add_newest(double x) noexcept {
+  if (n_ > 1) {
+    const double off = a_ - mean_;
+    mean_ += off / (n_ - 1);
+    m2_ += off * (a_ - mean_);
+  }
+  a_ = x;
+}
+
+void Running::add_end(double x, std::int64_t time) noexcept {
+  if (n_ == 1) {
+    a_ = x;
+    begin_ = time;
+  }
+  b_ = x;
+  end_ = time;
+}
+
+void Running::add_extreme(double x, std::int64_t step) noexcept {
+  if (n_ != 1 && !(kind_ == Kind::steps_since_min ? x < a_ : x > a_)) return;
+  a_ = x;
+  begin_ = step;
 }
 
 // Least squares, one point at a time; the axis is counted from its first point.

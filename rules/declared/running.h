@@ -26,6 +26,9 @@ class Running {
   void store(std::uint64_t* words) const noexcept;
 
  private:
+  void add_newest(double x) noexcept;
+  void add_end(double x, std::int64_t time) noexcept;
+  void add_extreme(double x, std::int64_t step) noexcept;
   void add_slope(double x, std::int64_t place) noexcept;
 
   Kind kind_;

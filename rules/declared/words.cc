@@ -125,21 +125,29 @@ auto looked_up(const Table& table, std::string_view name)
 
 }  // namespace
 
+namespace {
+
+// Fields of points that are not tensors; nullopt: it is none of these.
+std::optional<Field> field_of_point(std::string_view name, From source) {
+  if (name == "value" && (source == From::metric || source == From::system)) return Field::value;
+  if (name == "duration" && timed(source)) return Field::duration;
+  if (name == "count" && source == From::span) return Field::count;
+  if (name == "step" && source != From::system) return Field::step;
+  if (name == "epoch" && source != From::system) return Field::epoch;
+  return std::nullopt;
+}
+
+bool has_field(From source, const FieldName& one) {
+  return tensors(source) || (source == From::metric && one.scalar) ||
+         (timed(source) && one.field == Field::world_size);
+}
+
+}  // namespace
+
 std::optional<std::uint16_t> field_named(std::string_view name, From source) {
-  const auto number = [](Field field) { return static_cast<std::uint16_t>(field); };
-  if (name == "value" && (source == From::metric || source == From::system)) {
-    return number(Field::value);
-  }
-  if (name == "duration" && timed(source)) return number(Field::duration);
-  if (name == "count" && source == From::span) return number(Field::count);
-  if (name == "step" && source != From::system) return number(Field::step);
-  if (name == "epoch" && source != From::system) return number(Field::epoch);
+  if (const auto field = field_of_point(name, source)) return static_cast<std::uint16_t>(*field);
   for (const FieldName& one : kOfTensors) {
-    if (one.name != name) continue;
-    if (tensors(source) || (source == From::metric && one.scalar) ||
-        (timed(source) && one.field == Field::world_size)) {
-      return number(one.field);
-    }
+    if (one.name == name && has_field(source, one)) return static_cast<std::uint16_t>(one.field);
   }
   if (!tensors(source)) return std::nullopt;
   for (const core::Statistic& one : core::builtin_statistics()) {
