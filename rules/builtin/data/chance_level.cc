@@ -97,8 +97,8 @@ struct ChanceLevel {
     return nullptr;
   }
 
-  static void judge(const Config& cfg, State& state, const StepSet& set, SetReport& report) {
-    const LedgerStep step(set, report.scope());
+  static void note_run(const Config& cfg, State& state, const StepSet& set,
+                       const LedgerStep& step) {
     const bool train = set.mode == core::Mode::train;
     state.bounds = cfg.bounds;
     if (train) state.run.updates = static_cast<double>(set.step) + 1;
@@ -110,6 +110,12 @@ struct ChanceLevel {
       state.run.rate = *step.rate;
       state.run.rate_at = state.run.updates;
     }
+  }
+
+  static void judge(const Config& cfg, State& state, const StepSet& set, SetReport& report) {
+    const LedgerStep step(set, report.scope());
+    const bool train = set.mode == core::Mode::train;
+    note_run(cfg, state, set, step);
     PairingRun run = state.run;
     if (!train) run.updates = static_cast<double>(std::max<std::int64_t>(set.after_train, -1) + 1);
     Courses& courses = train ? state.train : state.eval;

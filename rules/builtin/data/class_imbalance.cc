@@ -186,32 +186,49 @@ struct ClassImbalance {
     return sum;
   }
 
-  static void judge(const Config& cfg, State& state, const StepSet& set, SetReport& report) {
-    std::vector<ClassCount> step;
-    const StepRow* labels = nullptr;
+  // What the labels of a step come to.
+  struct StepLabels {
+    std::vector<ClassCount> counts;
+    const StepRow* row = nullptr;  // the first of them
     bool added = false;
     bool read = true;
     EvaluationOutcome problem = EvaluationOutcome::ok;
-    const std::int64_t samples = cfg.dense ? 0 : samples_of(set, report.scope());
-    for (const StepRow& row : set.rows) {
-      if (cfg.labels.matches(row.role(), report.scope().find(row.name())) != Match::yes) continue;
-      if (left_out(cfg, row, report.scope(), samples)) continue;
-      if (labels == nullptr) labels = &row;
-      read = read && report.scope().text(row.name()).ends_with(kRead);
-      const ClassTally::Added what = state.add(cfg.classes, row, step);
+
+    void add(ClassTally::Added what) {
       added = added || what == ClassTally::Added::labels;
       if (what == ClassTally::Added::broken && problem == EvaluationOutcome::ok)
         problem = EvaluationOutcome::insufficient_data;
       if (what == ClassTally::Added::beyond) problem = EvaluationOutcome::error;
     }
+  };
+
+  static StepLabels labels_of(const Config& cfg, State& state, const StepSet& set, Scope& scope,
+                              std::int64_t samples) {
+    StepLabels out;
+    for (const StepRow& row : set.rows) {
+      if (cfg.labels.matches(row.role(), scope.find(row.name())) != Match::yes) continue;
+      if (left_out(cfg, row, scope, samples)) continue;
+      if (out.row == nullptr) out.row = &row;
+      out.read = out.read && scope.text(row.name()).ends_with(kRead);
+      out.add(state.add(cfg.classes, row, out.counts));
+    }
+    return out;
+  }
+
+  static void judge(const Config& cfg, State& state, const StepSet& set, SetReport& report) {
+    const std::int64_t samples = cfg.dense ? 0 : samples_of(set, report.scope());
+    StepLabels step = labels_of(cfg, state, set, report.scope(), samples);
+    const StepRow* labels = step.row;
+    const bool added = step.added;
+    const EvaluationOutcome problem = step.problem;
     if (labels == nullptr) return;
-    state.slide(cfg.classes, std::move(step));
+    state.slide(cfg.classes, std::move(step.counts));
     if (!added && problem == EvaluationOutcome::ok) return;
     state.steps += added ? 1 : 0;
     const bool trains = set.mode == core::Mode::train || set.mode == core::Mode::global;
     if (cfg.sorted && added && trains) remember_size(cfg, state, set, report.scope(), samples);
     Seen seen = look(cfg, state);
-    seen.pairs = read && seen.largest == 1;
+    seen.pairs = step.read && seen.largest == 1;
     Verdict verdict = added ? compare(cfg, state, seen) : Verdict{problem, 0};
     if (problem == EvaluationOutcome::error) verdict = {problem, 0};
     const std::string name = report.scope().text(labels->name());

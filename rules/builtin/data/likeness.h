@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -117,10 +118,15 @@ inline std::uint64_t bad_on_one_side(const SavedRow& a, const SavedRow& b) {
   return std::min(a.first_bad, b.first_bad);
 }
 
-inline Likeness compared(const SimilarConfig& config, const SavedRow& a, const SavedRow& b) {
-  using Is = Likeness::Is;
-  const auto differ = [](std::string_view by, auto here, auto there) {
-    return Likeness{Is::different, by, static_cast<double>(here), static_cast<double>(there)};
+inline Likeness different_by(std::string_view by, double here, double there) {
+  return {Likeness::Is::different, by, here, there};
+}
+
+/// What surely differs: shapes, or how many elements are no finite numbers. nullopt: none of these.
+inline std::optional<Likeness> differs_in_counts(const SimilarConfig& config, const SavedRow& a,
+                                                 const SavedRow& b) {
+  const auto differ = [](std::string_view by, std::uint64_t here, std::uint64_t there) {
+    return different_by(by, static_cast<double>(here), static_cast<double>(there));
   };
   const auto differ_in_bad = [&](std::string_view by, std::uint64_t here, std::uint64_t there) {
     Likeness out = differ(by, here, there);
@@ -132,14 +138,16 @@ inline Likeness compared(const SimilarConfig& config, const SavedRow& a, const S
   if (a.nan != b.nan || (a.nan > 0 && !config.equal_nan)) return differ_in_bad("nan", a.nan, b.nan);
   if (a.posinf != b.posinf) return differ_in_bad("infinities", a.posinf, b.posinf);
   if (a.neginf != b.neginf) return differ_in_bad("infinities", a.neginf, b.neginf);
-  const bool digests = a.has_digest != 0 && b.has_digest != 0;
-  if (digests && a.digest == b.digest) return {Is::same, "digest", 0, 0};
-  const bool exact = config.rtol == 0 && config.atol == 0;
-  if (digests && exact && a.dtype == b.dtype) return differ("digest", 0, 0);
+  return std::nullopt;
+}
+
+/// The statistic that lies furthest beyond what may differ.
+inline Likeness compared_by_statistics(const SimilarConfig& config, const SavedRow& a,
+                                       const SavedRow& b) {
   const std::array numbers{std::tuple{"min", a.min, b.min}, std::tuple{"max", a.max, b.max},
                            std::tuple{"mean", a.mean, b.mean}, std::tuple{"std", a.std, b.std},
                            std::tuple{"l2", a.l2, b.l2}};
-  Likeness worst{Is::similar, "statistics", 0, 0};
+  Likeness worst{Likeness::Is::similar, "statistics", 0, 0};
   double most = 0;
   for (const auto& [name, here, there] : numbers) {
     if (here == there || (std::isnan(here) && std::isnan(there))) continue;
@@ -147,11 +155,22 @@ inline Likeness compared(const SimilarConfig& config, const SavedRow& a, const S
     if (off <= 0) continue;
     // Not a number on one side, or an infinity: no difference is larger.
     const double size = std::isfinite(off) ? off : HUGE_VAL;
-    if (worst.is == Is::different && size <= most) continue;
+    if (worst.is == Likeness::Is::different && size <= most) continue;
     most = size;
-    worst = differ(a.count == 1 ? "value" : name, here, there);
+    worst = different_by(a.count == 1 ? "value" : name, here, there);
     if (a.count == 1) worst.first_index = 0;
   }
+  return worst;
+}
+
+inline Likeness compared(const SimilarConfig& config, const SavedRow& a, const SavedRow& b) {
+  using Is = Likeness::Is;
+  if (const auto differs = differs_in_counts(config, a, b)) return *differs;
+  const bool digests = a.has_digest != 0 && b.has_digest != 0;
+  if (digests && a.digest == b.digest) return {Is::same, "digest", 0, 0};
+  const bool exact = config.rtol == 0 && config.atol == 0;
+  if (digests && exact && a.dtype == b.dtype) return different_by("digest", 0, 0);
+  const Likeness worst = compared_by_statistics(config, a, b);
   if (worst.is == Is::similar && a.count == 1) return {Is::same, "value", a.mean, b.mean};
   return worst;
 }

@@ -363,44 +363,48 @@ struct Parity {
     auto groups = verdicts(cfg.bounds, state);
     bool targets_differ = false;
     for (auto& [name, group] : groups) {
-      if (name.starts_with("class/")) {
-        group.hit = group.distance > cfg.bounds.moved && group.gap.mean_errors > cfg.bounds.errors;
-      } else {
-        group.hit = group.gap.hit(cfg.bounds, name.starts_with("target/") ? 1 : state.times());
-      }
+      group.hit = group_hits(cfg, state, name, group);
       if (!name.starts_with("input/")) targets_differ = targets_differ || group.hit;
     }
     bool alike = true;
-    for (auto& entry : groups) {
-      const auto& name = entry.first;  // no bindings: Clang 14 captures none
-      auto& group = entry.second;
-      const bool input = name.starts_with("input/");
+    for (auto& [name, group] : groups) {
       if (!group.evaluated) continue;
-      const bool known = group.gap.known > 0;
       group.info = targets_differ || (state.times() > 1 && !group.gap.plain());
-      if (input) alike = alike && known && !group.hit;
-      const Verdict verdict = !known       ? kInsufficient
-                              : !group.hit ? kOk
-                                           : hit(input ? kInputs : kTargets);
-      state.answers.note(world_name(name), verdict,
-                         {{"moved", group.gap.mean},
-                          {"deviation", group.gap.deviation},
-                          {"distance", group.distance},
-                          {"errors", std::max(group.gap.mean_errors, group.gap.deviation_errors)},
-                          {"training_batches", group.gap.train},
-                          {"evaluation_batches", group.gap.eval}},
-                         kParityKinds);
-      const std::string unit = std::string(kLedgerWorld) + name;
-      report.evaluated({{"metric", unit}}, unit, verdict, [&](const Subject&, unsigned) {
-        if (input) return world_input(cfg.bounds, state.times(), group);
-        return world_targets(cfg.bounds, name.substr(name.find('/') + 1), group);
-      });
+      if (name.starts_with("input/")) alike = alike && group.gap.known > 0 && !group.hit;
+      tell_group(cfg, state, name, group, report);
     }
     for (auto& [call, loss] : state.losses) {
       if (!(loss.pass.samples > 0)) continue;
       loss.judge(cfg.bounds, alike && state.in_first_epoch());
       tell_loss(cfg, state, call, loss, report);
     }
+  }
+  static bool group_hits(const Config& cfg, const State& state, const std::string& name,
+                         const WorldVerdict& group) {
+    if (name.starts_with("class/")) {
+      return group.distance > cfg.bounds.moved && group.gap.mean_errors > cfg.bounds.errors;
+    }
+    return group.gap.hit(cfg.bounds, name.starts_with("target/") ? 1 : state.times());
+  }
+  static void tell_group(const Config& cfg, State& state, const std::string& name,
+                         const WorldVerdict& group, SetReport& report) {
+    const bool input = name.starts_with("input/");
+    const Verdict verdict = !(group.gap.known > 0) ? kInsufficient
+                            : !group.hit           ? kOk
+                                                   : hit(input ? kInputs : kTargets);
+    state.answers.note(world_name(name), verdict,
+                       {{"moved", group.gap.mean},
+                        {"deviation", group.gap.deviation},
+                        {"distance", group.distance},
+                        {"errors", std::max(group.gap.mean_errors, group.gap.deviation_errors)},
+                        {"training_batches", group.gap.train},
+                        {"evaluation_batches", group.gap.eval}},
+                       kParityKinds);
+    const std::string unit = std::string(kLedgerWorld) + name;
+    report.evaluated({{"metric", unit}}, unit, verdict, [&](const Subject&, unsigned) {
+      if (input) return world_input(cfg.bounds, state.times(), group);
+      return world_targets(cfg.bounds, name.substr(name.find('/') + 1), group);
+    });
   }
 
   static bool is_worse(const State& state, const WorldLoss& loss) {

@@ -248,48 +248,65 @@ struct NormalCourse {
 
   static void compare(const Config& cfg, SeriesMemory& memory, const std::vector<ReadSeries>& all,
                       const StepPoint& point, SeriesReport& report) {
-    Shared& shared = memory.shared<Shared>();
     bool losses = false;
     for (const ReadSeries& one : all) {
       losses = losses || one.value->role == core::Role::loss;
-      if (is_held_metric(one, point)) {
-        auto* metric = memory.of<HeldMetric>({one.value->name, kHeld});
-        if (metric != nullptr) metric->take(one.value->finite);
-      }
-      if (!one.trains || one.name.set == 0 || !std::isfinite(one.value->finite)) continue;
-      auto* trained = memory.of<Trained>({one.name.metric, kTraining});
-      if (trained == nullptr) continue;
-      const double value = one.grows ? -one.value->finite : one.value->finite;
-      if (trained->values++ == 0) trained->level.first = value;
-      trained->level.newest = value;
+      remember(memory, one, point);
     }
     for (const ReadSeries& one : all) {
-      if (!evaluates(one, point, losses) || !std::isfinite(one.value->finite)) continue;
-      const SeriesKey key{one.value->name, kJoined};
-      Evaluated* state = memory.of<Evaluated>(key);
-      if (state == nullptr) continue;
-      EvaluationTurn& turn = state->turn;
-      turn.sign = one.grows ? -1 : 1;
-      TrainingLevel training = point.mode == core::Mode::global ? TrainingLevel{} : shared.training;
-      const auto* trained =
-          one.name.set == 0 ? nullptr : memory.of<Trained>({one.name.metric, kTraining});
-      if (trained != nullptr && trained->values > 0 && (boosts(one, point) || one.grows))
-        training = trained->level;
-      const bool turned =
-          turn.take(point.step, turn.sign * one.value->finite, training, cfg.bounds.turn);
-      state->held = !one.grows && held(memory, all, one, point) ? 1 : 0;
-      if (turn.gained()) shared.evaluation_gained = 1;
-      const Verdict verdict =
-          turned && state->held == 0 ? hit(kTurned)
-          : turn.passes < EvaluationTurn::kInARow || !(turn.well() || state->held != 0)
-              ? kInsufficient
-              : kOk;
-      if (state->answer.take(verdict)) ++shared.telling.changed;
-      const auto why = [&](const Subject& subject, unsigned) {
-        return tell_turned(turn, cfg.bounds.turn, std::string(subject.name));
-      };
-      report.evaluated(key, one.value->text, verdict, point, why);
+      if (evaluates(one, point, losses) && std::isfinite(one.value->finite)) {
+        judge_evaluation(cfg, memory, all, one, point, report);
+      }
     }
+  }
+
+  // The metrics that evaluations are compared with.
+  static void remember(SeriesMemory& memory, const ReadSeries& one, const StepPoint& point) {
+    if (is_held_metric(one, point)) {
+      auto* metric = memory.of<HeldMetric>({one.value->name, kHeld});
+      if (metric != nullptr) metric->take(one.value->finite);
+    }
+    if (!one.trains || one.name.set == 0 || !std::isfinite(one.value->finite)) return;
+    auto* trained = memory.of<Trained>({one.name.metric, kTraining});
+    if (trained == nullptr) return;
+    const double value = one.grows ? -one.value->finite : one.value->finite;
+    if (trained->values++ == 0) trained->level.first = value;
+    trained->level.newest = value;
+  }
+
+  // What the evaluation is compared with.
+  static TrainingLevel training_beside(SeriesMemory& memory, const ReadSeries& one,
+                                       const StepPoint& point) {
+    const auto* trained =
+        one.name.set == 0 ? nullptr : memory.of<Trained>({one.name.metric, kTraining});
+    if (trained != nullptr && trained->values > 0 && (boosts(one, point) || one.grows)) {
+      return trained->level;
+    }
+    return point.mode == core::Mode::global ? TrainingLevel{} : memory.shared<Shared>().training;
+  }
+
+  static void judge_evaluation(const Config& cfg, SeriesMemory& memory,
+                               const std::vector<ReadSeries>& all, const ReadSeries& one,
+                               const StepPoint& point, SeriesReport& report) {
+    Shared& shared = memory.shared<Shared>();
+    const SeriesKey key{one.value->name, kJoined};
+    Evaluated* state = memory.of<Evaluated>(key);
+    if (state == nullptr) return;
+    EvaluationTurn& turn = state->turn;
+    turn.sign = one.grows ? -1 : 1;
+    const bool turned = turn.take(point.step, turn.sign * one.value->finite,
+                                  training_beside(memory, one, point), cfg.bounds.turn);
+    state->held = !one.grows && held(memory, all, one, point) ? 1 : 0;
+    if (turn.gained()) shared.evaluation_gained = 1;
+    const bool well = turn.well() || state->held != 0;
+    const Verdict verdict = turned && state->held == 0                       ? hit(kTurned)
+                            : turn.passes < EvaluationTurn::kInARow || !well ? kInsufficient
+                                                                             : kOk;
+    if (state->answer.take(verdict)) ++shared.telling.changed;
+    const auto why = [&](const Subject& subject, unsigned) {
+      return tell_turned(turn, cfg.bounds.turn, std::string(subject.name));
+    };
+    report.evaluated(key, one.value->text, verdict, point, why);
   }
 
   // --------------------------------------------------------------------------- what is known

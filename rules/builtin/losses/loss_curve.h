@@ -146,6 +146,12 @@ struct LossCurve {
 
   unsigned judge_median(std::int64_t num_steps, double noise, LossAround around) {
     const double v = median(kMedian);
+    note_median(v);
+    const unsigned kinds = judge_level(v, noise);
+    return judge_stuck(num_steps, noise, around) ? kinds | 1U << kStuck : kinds;
+  }
+
+  void note_median(double v) {
     if (++medians == 1) {
       first = v;
       best = HUGE_VAL;
@@ -161,6 +167,10 @@ struct LossCurve {
     if (medians > kStuckPoints) earlier = std::min(earlier, recent.front());
     std::rotate(recent.begin(), recent.begin() + 1, recent.end());
     recent.back() = v;
+  }
+
+  /// Whether it lies far above its best, or has lost what it had gained.
+  unsigned judge_level(double v, double noise) {
     unsigned kinds = 0;
     // Written so that it means the same for negative losses.
     const double gain = first - best;
@@ -177,6 +187,10 @@ struct LossCurve {
     const bool back = real && far && median(3) > level + 0.5 * gain;
     lost = back ? lost + 1 : 0;
     if (lost >= 2 && above_best(3, 0.5 * gain, noise)) kinds |= 1U << kLost;
+    return kinds;
+  }
+
+  [[nodiscard]] bool judge_stuck(std::int64_t num_steps, double noise, LossAround around) const {
     // The first steps of a job are a warm-up: that they gain little says nothing yet, unless there is
     // no gain at all.
     const double more = std::max(kPlateau * static_cast<double>(num_steps) / age(), 1.0);
@@ -184,11 +198,8 @@ struct LossCurve {
     // While the learning rate still rises, little was tried.
     const bool tried = noise == 0 || !around.warming;
     const bool left = noise > 0 && (gathers_speed() || comes_down() || is_near_zero(0));
-    if (gain < 0.1 * std::fabs(first) && pauses() && stands && tried && !left) {
-      kinds |= 1U << kStuck;
-    }
-    if (noise > 0 && (around.whole || (tried && is_exact(first))) && same()) kinds |= 1U << kStuck;
-    return kinds;
+    if (first - best < 0.1 * std::fabs(first) && pauses() && stands && tried && !left) return true;
+    return noise > 0 && (around.whole || (tried && is_exact(first))) && same();
   }
 
   /// Values or steps so far, whichever are more.

@@ -237,17 +237,7 @@ struct Reward {
                                  : no_better_finding(name, course, state);
           });
     }
-    for (const auto& [name, course] : state.explained) {
-      if (!wanted(name)) continue;
-      say(report, name, course.told != 0 ? 1U << kValue : 0, course.fine != 0,
-          [&, &name = name, &course = course](unsigned) { return value_finding(name, course); });
-    }
-    for (const auto& [name, course] : state.lengths) {
-      if (!wanted(name)) continue;
-      say(report, name, state.too_long(course) ? 1U << kLength : 0,
-          course.known != 0 && course.grown == 0,
-          [&, &name = name, &course = course](unsigned) { return length_finding(name, course); });
-    }
+    report_values_and_lengths(state, report, wanted);
     for (const auto& [name, course] : state.signals) {
       if (!wanted(name)) continue;
       say(report, name, state.flat(name, course, over) ? 1U << kFlat : 0, varies(name, course),
@@ -268,8 +258,27 @@ struct Reward {
           [&](unsigned) { return fresh_finding(state.memory); });
     }
   }
+  template <typename Wanted>
+  static void report_values_and_lengths(const State& state, SetReport& report, Wanted wanted) {
+    for (const auto& [name, course] : state.explained) {
+      if (!wanted(name)) continue;
+      say(report, name, course.told != 0 ? 1U << kValue : 0, course.fine != 0,
+          [&, &name = name, &course = course](unsigned) { return value_finding(name, course); });
+    }
+    for (const auto& [name, course] : state.lengths) {
+      if (!wanted(name)) continue;
+      say(report, name, state.too_long(course) ? 1U << kLength : 0, has_length(course),
+          [&, &name = name, &course = course](unsigned) { return length_finding(name, course); });
+    }
+  }
   static bool varies(const std::string& name, const SignalCourse& course) {
     return name == kDone ? course.ones > 0 && course.ones < course.seen : course.changes > 0;
+  }
+  static bool has_length(const LengthCourse& course) {
+    return course.known != 0 && course.grown == 0;
+  }
+  static bool is_ill(const State& state, const ReturnCourse& course) {
+    return state.no_better(course, false) || state.flat(course, false);
   }
   static bool lags(const TargetCourse& course) {
     return course.changes > 0 && course.equal < course.looks;
@@ -293,7 +302,7 @@ struct Reward {
       answers[hits != 0 ? "hit" : fine ? "ok" : "undecided"].emplace_back(name, std::move(numbers));
     };
     for (const auto& [name, course] : state.returns) {
-      const bool ill = state.no_better(course, false) || state.flat(course, false);
+      const bool ill = is_ill(state, course);
       put(name, ill ? 1U : 0U, course.better != 0,
           numbers_of(course, state.run, ill || course.better != 0));
     }
@@ -301,7 +310,7 @@ struct Reward {
       put(name, course.told != 0 ? 1U : 0U, course.fine != 0, numbers_of(course));
     }
     for (const auto& [name, course] : state.lengths) {
-      put(name, state.too_long(course) ? 1U : 0U, course.known != 0 && course.grown == 0,
+      put(name, state.too_long(course) ? 1U : 0U, has_length(course),
           numbers_of(course.course, state.run, course.known != 0));
     }
     // Rewards alone do not say whether episodes are worth more: these may have become longer.

@@ -57,6 +57,12 @@ struct EvaluationCourse {
     if (curve.best == loss) best_training = training;
     if (round && loss - curve.best <= limits.round_share * (first - curve.best)) curve.strikes = 0;
     if (goes_along(loss) || alone != 0) curve.strikes = 0;
+    return count_rows(limits, loss, rises, round);
+  }
+
+ private:
+  /// Counts what lasts for points in a row. `rises`: over the point before. `round`: every step is evaluated.
+  bool count_rows(const CourseLimits& limits, double loss, bool rises, bool round) {
     steep = !round && rises && is_steep(limits, loss) ? steep + 1 : 0;
     back = !round && gives_back(limits, loss) ? back + 1 : 0;
     apart = round && goes_apart(limits, loss) ? apart + 1 : 0;
@@ -66,7 +72,6 @@ struct EvaluationCourse {
     return curve.strikes >= limits.patience || (most > 0 && most + 1 >= limits.patience);
   }
 
- private:
   [[nodiscard]] bool is_steep(const CourseLimits& limits, double loss) const {
     return limits.steep_threshold > 0 && curve.strikes > 0 &&
            curve.excess > limits.steep_threshold && sign > 0 && training > 0 &&

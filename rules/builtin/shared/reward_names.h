@@ -38,37 +38,29 @@ inline constexpr std::string_view kRewardNames =
     "(?i)(^|[^a-z])(rewards?|rew|returns?|advantages?|adv|entropy|explained|priority|priorities|"
     "importance|is|epsilon|exploration)($|[^a-z])|(completion|response|answer|generat).*len";
 
-inline RewardSignal reward_signal(std::string_view name) {
-  using words::has_any;
-  if (name.starts_with("ledger/")) return RewardSignal::none;
-  const words::Words all(name);
+namespace words {
+
+inline bool names_evaluation(const Words& all) {
   for (std::size_t i = 0; i < all.count; ++i) {
-    if (words::names_set(all.word[i]) && !words::trains(all.word[i])) return RewardSignal::none;
+    if (names_set(all.word[i]) && !trains(all.word[i])) return true;
   }
-  if (has_any(all, {"explained"}) && has_any(all, {"variance", "var"})) {
-    return RewardSignal::explained;
-  }
-  if (has_any(all, {"std",    "var",   "variance",    "dev",      "norm", "max",   "min",
-                    "median", "coef",  "coefficient", "bonus",    "beta", "scale", "target",
-                    "grad",   "cross", "running",     "smoothed", "ema",  "decay"})) {
-    return RewardSignal::none;
-  }
-  if (has_any(all, {"epsilon", "exploration"})) return RewardSignal::exploration;
-  // `completions/mean_length`, `response_length/mean`; not the share that was cut off, nor what ended by itself.
-  if (has_any(all, {"completion", "completions", "response", "responses", "answer", "answers",
-                    "generation", "generations", "generated"}) &&
-      has_any(all, {"length", "lengths", "len"})) {
-    return has_any(all, {"clip", "clipped", "ratio", "terminated", "reward", "rewards", "penalty"})
-               ? RewardSignal::none
-               : RewardSignal::length;
-  }
-  if (has_any(all, {"entropy"})) return RewardSignal::entropy;
-  if (has_any(all, {"loss", "error"})) return RewardSignal::none;
-  if (has_any(all, {"advantage", "advantages", "adv"})) return RewardSignal::advantage;
-  if (has_any(all, {"priority", "priorities"})) return RewardSignal::priority;
-  if (has_any(all, {"importance", "is"}) && has_any(all, {"weight", "weights"})) {
-    return RewardSignal::weight;
-  }
+  return false;
+}
+
+/// `completions/mean_length`, `response_length/mean`.
+inline bool names_length(const Words& all) {
+  return has_any(all, {"completion", "completions", "response", "responses", "answer", "answers",
+                       "generation", "generations", "generated"}) &&
+         has_any(all, {"length", "lengths", "len"});
+}
+
+/// The share that was cut off, or what ended by itself.
+inline bool names_part_of_lengths(const Words& all) {
+  return has_any(all, {"clip", "clipped", "ratio", "terminated", "reward", "rewards", "penalty"});
+}
+
+/// Rewards as such: of an episode or of a transition.
+inline RewardSignal paid(const Words& all) {
   const bool whole = has_any(all, {"episode", "episodic", "episodes", "ep", "mean", "avg",
                                    "average", "total", "sum", "cumulative"});
   if (has_any(all, {"return"}) || (whole && has_any(all, {"returns"}))) {
@@ -78,6 +70,35 @@ inline RewardSignal reward_signal(std::string_view name) {
     return whole ? RewardSignal::returns : RewardSignal::reward;
   }
   return RewardSignal::none;
+}
+
+}  // namespace words
+
+inline RewardSignal reward_signal(std::string_view name) {
+  using words::has_any;
+  if (name.starts_with("ledger/")) return RewardSignal::none;
+  const words::Words all(name);
+  if (words::names_evaluation(all)) return RewardSignal::none;
+  if (has_any(all, {"explained"}) && has_any(all, {"variance", "var"})) {
+    return RewardSignal::explained;
+  }
+  if (has_any(all, {"std",    "var",   "variance",    "dev",      "norm", "max",   "min",
+                    "median", "coef",  "coefficient", "bonus",    "beta", "scale", "target",
+                    "grad",   "cross", "running",     "smoothed", "ema",  "decay"})) {
+    return RewardSignal::none;
+  }
+  if (has_any(all, {"epsilon", "exploration"})) return RewardSignal::exploration;
+  if (words::names_length(all)) {
+    return words::names_part_of_lengths(all) ? RewardSignal::none : RewardSignal::length;
+  }
+  if (has_any(all, {"entropy"})) return RewardSignal::entropy;
+  if (has_any(all, {"loss", "error"})) return RewardSignal::none;
+  if (has_any(all, {"advantage", "advantages", "adv"})) return RewardSignal::advantage;
+  if (has_any(all, {"priority", "priorities"})) return RewardSignal::priority;
+  if (has_any(all, {"importance", "is"}) && has_any(all, {"weight", "weights"})) {
+    return RewardSignal::weight;
+  }
+  return words::paid(all);
 }
 
 /// What selects names that learns_by_reward() reads.

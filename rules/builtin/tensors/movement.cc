@@ -92,7 +92,6 @@ struct Movement {
     Said out;
     Parameters parameters;
     bool any = false;
-    MovementSaid& now = out.movement;
     for (const StepRow& row : set.rows) {
       const Name* name = row.scalar ? scope.find(row.name()) : nullptr;
       const double value = row.row.sum;
@@ -100,32 +99,10 @@ struct Movement {
         continue;
       }
       const std::string_view field = std::string_view(name->text).substr(kMovementRoom.size());
-      if (field == "stands_for") {
-        now.stands_for += value;
-        ++now.looks;
-      }
-      if (field == "along") now.along += value;
-      if (field == "gradient") now.gradient += value;
-      if (field == "update") now.update += value;
-      if (field == "turned") {
-        now.turned += value;
-        ++now.turns;
-      }
-      if (field == "pays") {
-        now.pays += value;
-        ++now.payers;
-      }
-      if (field == "compared") out.compared = out.compared.value_or(0) + value;
-      if (field == "directed") out.directed = value;
-      if (field == "directed_updates") out.directed_updates = value;
-      if (field.starts_with(kSlowRoom))
-        out.slow.emplace_back(field.substr(kSlowRoom.size()), value);
+      add_movement(out.movement, field, value);
+      add_pace(out, field, value);
       any = any || field == "trainable";
-      if (field == "trainable") parameters.trainable += value;
-      if (field == "without") parameters.without += value;
-      if (field == "zero") parameters.zero += value;
-      if (field == "trainable_elements") parameters.elements += value;
-      if (field == "zero_elements") parameters.still += value;
+      add_parameters(parameters, field, value);
       if (field.starts_with(kNeverRoom)) out.names.emplace_back(field.substr(kNeverRoom.size()));
     }
     std::sort(out.names.begin(), out.names.end());
@@ -134,6 +111,36 @@ struct Movement {
       out.parameters = parameters;
     }
     return out;
+  }
+  static void add_movement(MovementSaid& now, std::string_view field, double value) {
+    if (field == "stands_for") {
+      now.stands_for += value;
+      ++now.looks;
+    }
+    if (field == "along") now.along += value;
+    if (field == "gradient") now.gradient += value;
+    if (field == "update") now.update += value;
+    if (field == "turned") {
+      now.turned += value;
+      ++now.turns;
+    }
+    if (field == "pays") {
+      now.pays += value;
+      ++now.payers;
+    }
+  }
+  static void add_pace(Said& out, std::string_view field, double value) {
+    if (field == "compared") out.compared = out.compared.value_or(0) + value;
+    if (field == "directed") out.directed = value;
+    if (field == "directed_updates") out.directed_updates = value;
+    if (field.starts_with(kSlowRoom)) out.slow.emplace_back(field.substr(kSlowRoom.size()), value);
+  }
+  static void add_parameters(Parameters& parameters, std::string_view field, double value) {
+    if (field == "trainable") parameters.trainable += value;
+    if (field == "without") parameters.without += value;
+    if (field == "zero") parameters.zero += value;
+    if (field == "trainable_elements") parameters.elements += value;
+    if (field == "zero_elements") parameters.still += value;
   }
 
   static void judge(const Config& cfg, State& state, const StepSet& set, SetReport& report) {

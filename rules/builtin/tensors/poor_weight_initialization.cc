@@ -190,26 +190,35 @@ struct PoorWeightInitialization {
     } else if (row.role() == core::Role::gradient) {
       add_gradient(row, seen);
     } else if (row.role() == core::Role::weight) {
-      const bool matrix = name != nullptr && is_matrix(name->shape) && row.row.count > kSmallMatrix;
-      if (!cfg.constant_weights || !matrix || !std::isfinite(row.row.m2)) return;
-      ++seen.matrices;
-      const bool gain = row.row.min == 1 && name->shape.size() == kGainRank;
-      const bool constant = row.row.min == row.row.max && row.row.min != 0 && !gain;
-      if (constant && seen.constant == nullptr && !differs_beside(*name, set, scope)) {
-        seen.constant = &row;
-      }
+      add_weight(cfg, set, row, scope, seen);
     } else if (cfg.inputs.matches(row.role(), name) == Match::yes &&
                !(name != nullptr && is_index(name->dtype))) {
-      if (is_beside(cfg, row, name)) return;
-      const double variance = row.row.variance();
-      if (!std::isfinite(variance)) {
-        seen.input_unknown = seen.unusable = true;
-        return;
-      }
-      ++seen.inputs;
-      seen.variances.push_back({&row, variance});
-      if (variance > seen.largest.value) seen.largest = {&row, variance};
+      if (!is_beside(cfg, row, name)) add_input(row, seen);
     }
+  }
+
+  static void add_weight(const Config& cfg, const StepSet& set, const StepRow& row,
+                         const Scope& scope, Seen& seen) {
+    const Name* name = scope.find(row.name());
+    const bool matrix = name != nullptr && is_matrix(name->shape) && row.row.count > kSmallMatrix;
+    if (!cfg.constant_weights || !matrix || !std::isfinite(row.row.m2)) return;
+    ++seen.matrices;
+    const bool gain = row.row.min == 1 && name->shape.size() == kGainRank;
+    const bool constant = row.row.min == row.row.max && row.row.min != 0 && !gain;
+    if (constant && seen.constant == nullptr && !differs_beside(*name, set, scope)) {
+      seen.constant = &row;
+    }
+  }
+
+  static void add_input(const StepRow& row, Seen& seen) {
+    const double variance = row.row.variance();
+    if (!std::isfinite(variance)) {
+      seen.input_unknown = seen.unusable = true;
+      return;
+    }
+    ++seen.inputs;
+    seen.variances.push_back({&row, variance});
+    if (variance > seen.largest.value) seen.largest = {&row, variance};
   }
 
   // What a layer is given beside its data may be the same for all samples by design.

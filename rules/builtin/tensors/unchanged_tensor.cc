@@ -106,15 +106,19 @@ struct UnchangedTensor {
     return (!std::isinf(x) && !std::isinf(y)) || x == y;
   }
 
+  // By shape, or by how many elements are no finite numbers.
+  static bool differs_in_counts(const Config& cfg, const Item& y, const Item& x) {
+    return y.count != x.count || y.shape != x.shape || y.nan != x.nan ||
+           (x.nan > 0 && !cfg.equal_nan) || y.posinf != x.posinf || y.neginf != x.neginf;
+  }
+
   // Whether the older value y is the newest one x. `moved`: at least how far anything went between.
   static Relation relate(const Config& cfg, const Item& y, const Item& x, core::Dtype dtype,
                          double moved) {
     const bool whole = is_whole(dtype);
     const double rtol = whole ? 0 : cfg.rtol;
     const double atol = whole ? 0 : cfg.atol;
-    if (y.count != x.count || y.shape != x.shape || y.nan != x.nan) return Relation::changed;
-    if (x.nan > 0 && !cfg.equal_nan) return Relation::changed;
-    if (y.posinf != x.posinf || y.neginf != x.neginf) return Relation::changed;
+    if (differs_in_counts(cfg, y, x)) return Relation::changed;
     const bool digests = y.has_digest != 0 && x.has_digest != 0;
     if (digests && y.digest == x.digest) return Relation::same;
     if (x.count == 1 && dtype != core::Dtype::c64 && dtype != core::Dtype::c128) {

@@ -157,12 +157,16 @@ struct UpdateLarge {
     return state.falls >= kFalls && state.norm < kLeft * state.fell_from;
   }
 
+  static bool is_earlier(double from, std::int64_t step) {
+    return from < static_cast<double>(step) && from > -9e15;
+  }
+
   static Verdict move(const Config& cfg, State& state, const Row& row, const RowBatch& batch) {
     const auto delta = batch.statistic(core::SparseStat::delta_l2, row.index());
     const auto before = batch.statistic(core::SparseStat::prev_l2, row.index());
     const auto from = batch.statistic(core::SparseStat::delta_from_step, row.index());
-    const bool known = delta && before && from && *from < static_cast<double>(batch.step) &&
-                       *from > -9e15 && !std::isnan(*delta) && !std::isnan(*before);
+    const bool known = delta && before && from && is_earlier(*from, batch.step) &&
+                       !std::isnan(*delta) && !std::isnan(*before);
     if (!known || batch.step < cfg.warmup_steps) return kInsufficient;
     state.delta = *delta;
     state.before = *before;

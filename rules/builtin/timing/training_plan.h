@@ -76,17 +76,21 @@ struct TrainingPlan {
     const bool early = low && ratio < limits.early && !(fields[kEarlyStopping] > 0);
     const bool late = ratio > limits.late;
     if (!early && !late) return std::nullopt;
-    const double epochs = fields[kEpochs];
-    const double length = fields[kLength];
-    const double stride = fields[kStride];
-    if (epochs > 0 && length > 0 && stride > 0) {
-      const bool each_epoch = stride > 1 && same(limits, stride * epochs, updates);
-      if (late && each_epoch && length > limits.per_epoch * epochs) return kPerEpoch;
-      if (early && !each_epoch && same(limits, length, epochs)) return kPerEpoch;
-    }
+    if (counts_epochs(limits, early, late)) return kPerEpoch;
     const double accumulation = fields[kAccumulation];
     if (accumulation > 1 && same(limits, early ? 1 / ratio : ratio, accumulation)) return kPerBatch;
     return early ? kEndsEarly : kUnfinished;
+  }
+
+  /// Whether the schedule counts epochs where it should count updates, or the other way.
+  [[nodiscard]] bool counts_epochs(const Limits& limits, bool early, bool late) const {
+    const double epochs = fields[kEpochs];
+    const double length = fields[kLength];
+    const double stride = fields[kStride];
+    if (!(epochs > 0 && length > 0 && stride > 0)) return false;
+    const bool each_epoch = stride > 1 && same(limits, stride * epochs, fields[kUpdates]);
+    if (late && each_epoch && length > limits.per_epoch * epochs) return true;
+    return early && !each_epoch && same(limits, length, epochs);
   }
 
   /// The call to change. `early`: the schedule is the shorter one.
