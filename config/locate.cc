@@ -52,6 +52,17 @@ class Walk {
   char style_;
 };
 
+// Line and column of a place of the source, in the file of `like`.
+Location location_at(const std::string& source, std::size_t at, const Location& like) {
+  Location out = like;
+  const std::size_t line_start = source.rfind('\n', at == 0 ? 0 : at - 1);
+  const std::size_t begin = at == 0 || line_start == std::string::npos ? 0 : line_start + 1;
+  out.line = 1 + static_cast<int>(std::count(
+                     source.begin(), source.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
+  out.column = static_cast<int>(at - begin) + 1;
+  return out;
+}
+
 }  // namespace
 
 Location Node::location_of(std::size_t offset) const {
@@ -78,14 +89,7 @@ Location Node::location_of(std::size_t offset) const {
     }
   }
   if (wanted < text.size() && !blank(text[wanted])) walk.skip_blanks();
-  Location out = location;
-  const std::size_t line_start = source->rfind('\n', walk.at() == 0 ? 0 : walk.at() - 1);
-  const std::size_t begin = walk.at() == 0 || line_start == std::string::npos ? 0 : line_start + 1;
-  out.line =
-      1 + static_cast<int>(std::count(
-              source->begin(), source->begin() + static_cast<std::ptrdiff_t>(walk.at()), '\n'));
-  out.column = static_cast<int>(walk.at() - begin) + 1;
-  return out;
+  return location_at(*source, walk.at(), location);
 }
 
 }  // namespace tocsin::config

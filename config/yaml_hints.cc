@@ -60,15 +60,18 @@ class BracketWalk {
     return {file_, line_, static_cast<int>(i) + 1};
   }
 
+  // True: the character behind it is escaped.
+  bool in_quotes(char c) {
+    if (c == '\\' && quote_ == '"') return true;
+    if (c == quote_) quote_ = '\0';
+    return false;
+  }
+
   std::optional<Unbalanced> walk(std::string_view line) {
     for (std::size_t i = 0; i < line.size(); ++i) {
       const char c = line[i];
       if (quote_ != '\0') {
-        if (c == '\\' && quote_ == '"') {
-          ++i;
-        } else if (c == quote_) {
-          quote_ = '\0';
-        }
+        if (in_quotes(c)) ++i;
         continue;
       }
       const char before = i == 0 ? ' ' : line[i - 1];

@@ -98,34 +98,48 @@ std::string to_rfc3339(WallTime time) {
   return out + part.data();
 }
 
-std::optional<WallTime> parse_rfc3339(std::string_view text) {
+namespace {
+
+struct DateAndClock {
   int year = 0;
   int month = 0;
   int day = 0;
   int hour = 0;
   int minute = 0;
   int second = 0;
-  const bool shape = text.size() >= 20 && text[4] == '-' && text[7] == '-' &&
-                     (text[10] == 'T' || text[10] == 't' || text[10] == ' ') && text[13] == ':' &&
-                     text[16] == ':';
-  if (!shape || !digits(text, 0, 4, year) || !digits(text, 5, 2, month) ||
-      !digits(text, 8, 2, day) || !digits(text, 11, 2, hour) || !digits(text, 14, 2, minute) ||
-      !digits(text, 17, 2, second)) {
-    return std::nullopt;
+
+  /// False: the text does not begin with `2006-01-02T15:04:05`.
+  bool read(std::string_view text) {
+    const bool shape = text.size() >= 20 && text[4] == '-' && text[7] == '-' &&
+                       (text[10] == 'T' || text[10] == 't' || text[10] == ' ') && text[13] == ':' &&
+                       text[16] == ':';
+    return shape && digits(text, 0, 4, year) && digits(text, 5, 2, month) &&
+           digits(text, 8, 2, day) && digits(text, 11, 2, hour) && digits(text, 14, 2, minute) &&
+           digits(text, 17, 2, second);
   }
-  const std::chrono::year_month_day date{std::chrono::year{year},
-                                         std::chrono::month{static_cast<unsigned>(month)},
-                                         std::chrono::day{static_cast<unsigned>(day)}};
+  [[nodiscard]] std::chrono::year_month_day date() const {
+    return {std::chrono::year{year}, std::chrono::month{static_cast<unsigned>(month)},
+            std::chrono::day{static_cast<unsigned>(day)}};
+  }
+  /// Nanoseconds in 64 bits reach from 1677 to 2262.
+  [[nodiscard]] bool ok() const {
+    return year >= 1678 && year <= 2261 && date().ok() && hour <= 23 && minute <= 59 &&
+           second <= 60;
+  }
+};
+
+}  // namespace
+
+std::optional<WallTime> parse_rfc3339(std::string_view text) {
+  DateAndClock read;
   std::size_t at = 19;
   std::int64_t nanos = 0;
   minutes zone{0};
-  // Nanoseconds in 64 bits reach from 1677 to 2262.
-  if (year < 1678 || year > 2261 || !date.ok() || hour > 23 || minute > 59 || second > 60 ||
-      !fraction(text, at, nanos) || !offset(text, at, zone)) {
+  if (!read.read(text) || !read.ok() || !fraction(text, at, nanos) || !offset(text, at, zone)) {
     return std::nullopt;
   }
-  return WallTime{std::chrono::sys_days{date} + hours{hour} + minutes{minute} + seconds{second} +
-                  Duration{nanos} - zone};
+  return WallTime{std::chrono::sys_days{read.date()} + hours{read.hour} + minutes{read.minute} +
+                  seconds{read.second} + Duration{nanos} - zone};
 }
 
 std::string to_text(Duration duration) {

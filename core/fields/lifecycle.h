@@ -22,6 +22,16 @@ struct Words<LifecycleEvent> {
                                             LifecycleEvent::leave,     LifecycleEvent::end};
 };
 
+/// Of a process that a node's agent saw go.
+template <typename A>
+void death_fields(A& io, Of<A, Lifecycle>& life) {
+  io.field("worker", life.died_worker, "who died", How::omit_if_empty);
+  io.field("incarnation", life.died_incarnation, "which of its starts");
+  if (A::kWriting) io.field("pid", life.pid, "process id", How::omit_if_empty);
+  io.field("exit_code", life.exit_code, "of the process");
+  io.field("signal", life.signal, "that ended it");
+}
+
 /// Each event writes its own fields; whatever stands there is read.
 template <typename A>
 void fields(A& io, Of<A, Lifecycle>& life) {
@@ -67,13 +77,7 @@ void fields(A& io, Of<A, Lifecycle>& life) {
   if (when(Event::preflight)) {
     io.field("findings", life.findings, "what looks wrong before the first step", kOptional);
   }
-  if (died) {
-    io.field("worker", life.died_worker, "who died", kOptional);
-    io.field("incarnation", life.died_incarnation, "which of its starts");
-    if (A::kWriting) io.field("pid", life.pid, "process id", kOptional);
-    io.field("exit_code", life.exit_code, "of the process");
-    io.field("signal", life.signal, "that ended it");
-  }
+  if (died) death_fields(io, life);
   if (when(Event::applied, Event::died)) {
     io.field("command_id", life.command_id, "the command; died: the stop that was under way",
              kOptional);

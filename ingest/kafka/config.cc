@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdlib>
 #include <future>
+#include <span>
 #include <thread>
 #include <variant>
 
@@ -230,44 +231,50 @@ std::string kafka_address(const core::Value& properties) {
   return {};
 }
 
+namespace {
+
+constexpr rd_kafka_resp_err_t kTimedOut[] = {
+    RD_KAFKA_RESP_ERR__TIMED_OUT, RD_KAFKA_RESP_ERR__MSG_TIMED_OUT,
+    RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE, RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT};
+constexpr rd_kafka_resp_err_t kExhausted[] = {RD_KAFKA_RESP_ERR__QUEUE_FULL,
+                                              RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED};
+constexpr rd_kafka_resp_err_t kInvalid[] = {
+    RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE,
+    RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE, RD_KAFKA_RESP_ERR_INVALID_RECORD,
+    RD_KAFKA_RESP_ERR__INVALID_ARG};
+constexpr rd_kafka_resp_err_t kUnknown[] = {RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC,
+                                            RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION,
+                                            RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART};
+constexpr rd_kafka_resp_err_t kDenied[] = {RD_KAFKA_RESP_ERR__AUTHENTICATION,
+                                           RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED,
+                                           RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+                                           RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED,
+                                           RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
+                                           RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED};
+constexpr rd_kafka_resp_err_t kFenced[] = {
+    RD_KAFKA_RESP_ERR__FENCED,           RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH,
+    RD_KAFKA_RESP_ERR_PRODUCER_FENCED,   RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION,
+    RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID, RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID,
+    RD_KAFKA_RESP_ERR__ASSIGNMENT_LOST};
+
+struct CodeOfErrors {
+  std::span<const rd_kafka_resp_err_t> errors;
+  core::Code code;
+};
+constexpr CodeOfErrors kCodes[] = {
+    {kTimedOut, core::Code::deadline_exceeded}, {kExhausted, core::Code::resource_exhausted},
+    {kInvalid, core::Code::invalid_argument},   {kUnknown, core::Code::not_found},
+    {kDenied, core::Code::permission_denied},   {kFenced, core::Code::failed_precondition}};
+
+}  // namespace
+
 core::Code kafka_code(rd_kafka_resp_err_t error) noexcept {
-  switch (error) {
-    case RD_KAFKA_RESP_ERR__TIMED_OUT:
-    case RD_KAFKA_RESP_ERR__MSG_TIMED_OUT:
-    case RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE:
-    case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT:
-      return core::Code::deadline_exceeded;
-    case RD_KAFKA_RESP_ERR__QUEUE_FULL:
-    case RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED:
-      return core::Code::resource_exhausted;
-    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
-    case RD_KAFKA_RESP_ERR_INVALID_MSG_SIZE:
-    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
-    case RD_KAFKA_RESP_ERR_INVALID_RECORD:
-    case RD_KAFKA_RESP_ERR__INVALID_ARG:
-      return core::Code::invalid_argument;
-    case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
-    case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
-    case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART:
-      return core::Code::not_found;
-    case RD_KAFKA_RESP_ERR__AUTHENTICATION:
-    case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED:
-    case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
-    case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
-      return core::Code::permission_denied;
-    case RD_KAFKA_RESP_ERR__FENCED:
-    case RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH:
-    case RD_KAFKA_RESP_ERR_PRODUCER_FENCED:
-    case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION:
-    case RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID:
-    case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID:
-    case RD_KAFKA_RESP_ERR__ASSIGNMENT_LOST:
-      return core::Code::failed_precondition;
-    default:
-      return core::Code::unavailable;
+  for (const CodeOfErrors& one : kCodes) {
+    if (std::find(one.errors.begin(), one.errors.end(), error) != one.errors.end()) {
+      return one.code;
+    }
   }
+  return core::Code::unavailable;
 }
 
 core::Error kafka_error(rd_kafka_resp_err_t error, std::string_view doing) {
