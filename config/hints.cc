@@ -99,17 +99,18 @@ std::string exposure(const Node& node, bool file) {
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {
     if (!file) return {};  // the text came from no file
-    return "there is no file " + path + ": until there is one, every use of this secret fails";
+    return "no file " + path + ": every use of this secret fails until it exists";
   }
   if (file && fs::is_directory(status)) {
     return path + " is a folder: every use of this secret fails";
   }
   if (file && fs::is_regular_file(status) && !std::ifstream(path)) {
-    return path + " may not be read by who runs this check: as this user every use of it fails";
+    return path +
+           " is not readable by the user who runs this check: as this user every use of it fails";
   }
   if ((status.permissions() & fs::perms::others_read) == fs::perms::none) return {};
-  if (file) return "everybody on this machine may read " + path + "; chmod 600 closes it";
-  return "a credential in a file that everybody on this machine may read; chmod 600 " + path +
+  if (file) return "every user on this machine can read " + path + "; fix it with chmod 600";
+  return "a credential in a file that every user on this machine can read; chmod 600 " + path +
          ", or name a file that holds it, or a variable ${NAME}";
 }
 

@@ -73,7 +73,7 @@ struct Converter {
     for (const auto& pair : from) {
       const Location key_location = location_of(pair.first.Mark());
       if (!pair.first.IsScalar()) {
-        refuse(key_location, "a key must be a plain text");
+        refuse(key_location, "a key must be plain text");
         return;
       }
       const std::string& key = pair.first.Scalar();
@@ -139,7 +139,7 @@ std::string unreadable(const std::string& path) {
   namespace fs = std::filesystem;
   std::error_code error;
   if (fs::exists(path, error)) {
-    return "cannot read " + path + ": not a file, not ours to read, or over 16 MiB";
+    return "cannot read " + path + ": not a regular file, not readable, or over 16 MiB";
   }
   std::string near;
   for (const char* suffix : {".yaml", ".yml"}) {

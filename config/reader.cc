@@ -165,7 +165,7 @@ void Reader::secret(std::string_view key, Secret& out, std::string_view help, bo
   }
   if (entry->value.kind != Node::Kind::scalar || entry->value.text.empty()) {
     impl_->report(entry->value.location, Grade::error, entry->key,
-                  entry->key + ": expected a text that is not empty");
+                  entry->key + ": expected non-empty text");
     return;
   }
   out = plain != nullptr ? Secret::from_value(entry->value.text)

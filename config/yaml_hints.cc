@@ -158,7 +158,7 @@ std::optional<YamlFault> blank_fault(const std::vector<std::string_view>& lines,
       continue;
     }
     return YamlFault{{where.file, line, static_cast<int>(colon) + 2},
-                     "no blank behind the colon of a key; write `" +
+                     "no space after the colon of a key; write `" +
                          std::string(text.substr(0, colon + 1)) + " " +
                          std::string(text.substr(colon + 1)) + "`"};
   }
@@ -231,7 +231,7 @@ YamlFault explain_yaml(std::string_view text, const Location& where, const std::
   if (auto blank = blank_fault(lines, where)) return *std::move(blank);
   if (why.starts_with("end of map") || why.starts_with("end of seq") ||
       why.starts_with("illegal")) {
-    return {where, "this line fits no line above it (" + why +
+    return {where, "the indentation of this line matches no line above it (" + why +
                        "); check that keys of one map are indented alike, and end in a colon"};
   }
   return {where, why};

@@ -98,7 +98,7 @@ class CaptureRun {
     if (options_.dry_run) return report("dry_run", "nothing was written", kOk);
     const auto written = publish(ingest::withdraw_command(run_.run.uid, slot()));
     if (!written) return refuse(written.error());
-    if (options_.resume) return report("resumed", "captures go on: " + who(), kOk);
+    if (options_.resume) return report("resumed", "captures resumed: " + who(), kOk);
     return report("withdrawn", "what " + person_ + " had asked for is withdrawn: " + who(), kOk);
   }
 
@@ -301,7 +301,8 @@ class CaptureRun {
     if (options_.wait <= core::Duration::zero()) return report("asked", "", kOk);
     return report(
         "open",
-        share + done + (profiles() ? " so far" : " so far: they take it up at their next step"),
+        share + done +
+            (profiles() ? " so far" : " so far; the other ranks reply at their next step"),
         kTemporary);
   }
 

@@ -71,7 +71,7 @@ std::optional<Stop> Replay::read_span() {
     return Stop{kUsage, "--warm-up " + options_.warm_up + ": expected a duration such as 2h"};
   }
   if (!span_.from.time) {
-    return Stop{kUsage, "--warm-up is for a " + options_.since_word + " that is a time"};
+    return Stop{kUsage, "--warm-up needs a time in " + options_.since_word};
   }
   read_from_ = *span_.from.time - *before;
   return std::nullopt;

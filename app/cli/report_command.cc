@@ -80,7 +80,7 @@ core::Result<const RunReport*> chosen(const Gathering::Attempts& attempts,
 
 int show(const Gathering::Attempts& attempts, const ReportOptions& options, std::string source,
          std::string judged_by, std::uint64_t gaps) {
-  if (attempts.empty()) return say(kFailed, "nothing is known of any run in " + source);
+  if (attempts.empty()) return say(kFailed, "no run in " + source);
   const auto found = chosen(attempts, options);
   if (!found) return say(kFailed, found.error().message);
   RunReport run = **found;

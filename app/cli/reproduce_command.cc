@@ -159,7 +159,7 @@ std::optional<Refused> Reproduction::find() {
   both_in_from_ = place_alone && finds_both_in(options_.from);
   if (both_in_from_) return std::nullopt;
   if (options_.from.starts_with("kafka://")) {
-    return Refused{kFailed, "no issue of id " + options_.id + " in " + options_.from +
+    return Refused{kFailed, "no issue with ID " + options_.id + " in " + options_.from +
                                 "; see: tocsin issues list --all --from " + options_.from};
   }
   if (const auto open = looking_.open(options_.config_file, options_.out); !open) {
@@ -174,7 +174,7 @@ std::optional<Refused> Reproduction::find() {
   if (told_.keys.size() == 1) return std::nullopt;
   return Refused{kFailed,
                  (told_.keys.empty() ? "no issue" : std::to_string(told_.keys.size()) + " issues") +
-                     " of id " + options_.id + "; see: tocsin issues list --all"};
+                     " with ID " + options_.id + "; see: tocsin issues list --all"};
 }
 
 std::optional<Refused> Reproduction::choose() {

@@ -143,7 +143,7 @@ int rule_worker(const Invocation& call) {
   const WorkerOptions& options = call.worker;
   for (const std::string& one : options.parameters) {
     if (one.find('=') == std::string::npos)
-      return worker_refusal(kUsage, "--set " + one + ": NAME=VALUE");
+      return worker_refusal(kUsage, "--set " + one + ": expected NAME=VALUE");
   }
   AppConfig config;
   std::vector<config::Diagnostic> doubts;

@@ -288,8 +288,8 @@ std::unique_ptr<RunJudge> judge_of(const hook::Settings& settings, const std::st
       settings, config_file, [&report] { return report.read(); }, say, why);
   if (!why.empty() && !quiet()) {
     tell(judge == nullptr
-             ? "nobody judges what the command writes: " + why
-             : "the default rules judge, for those of the configuration cannot: " + why);
+             ? "no rules judge this run: " + why
+             : "the default rules judge this run, because the configured ones cannot: " + why);
   }
   return judge;
 }
@@ -307,9 +307,9 @@ int run_command(const RunOptions& options) {
   const auto settings =
       hook::load_settings({options.out, options.config_file, "", ""}, hook::this_process());
   if (!settings) return tell(settings.error().message), kConfiguration;
-  for (const std::string& words : settings->warnings) tell(words + " (the default holds there)");
+  for (const std::string& words : settings->warnings) tell(words + " (the default is used)");
   const ReportFile report;
-  if (report.path().empty()) return tell("run: no temporary file can be made"), kFailed;
+  if (report.path().empty()) return tell("run: cannot create a temporary file"), kFailed;
 
   // One id for all processes of this launch, unless a launcher of launchers has given one.
   setenv("TOCSIN_LAUNCH", core::to_text(core::run_uid_v4()).c_str(), 0);
@@ -342,14 +342,14 @@ int run_command(const RunOptions& options) {
   const LaunchReport facts = report.read();
   if (facts.workers.empty() && start_up.there() && !quiet()) {
     tell(
-        "nothing was watched: the command calls no tocsin.watch(), and no framework that is "
-        "attached to has trained in it");
+        "nothing was watched: the command did not call tocsin.watch(), and no supported framework "
+        "trained in it");
   }
   const core::SystemClock clock;
   const auto notices = DeathNotices(child, status, clock.now()).of(facts);
   if (!notices.empty()) {
     if (const auto told = publish(*settings, notices); !told) {
-      tell("how the command ended could not be told to " + settings->out + ": " +
+      tell("could not record how the command ended in " + settings->out + ": " +
            told.error().message);
     }
   }

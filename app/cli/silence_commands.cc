@@ -73,9 +73,9 @@ bool matches(const routing::Matchers& matchers, const TopicView::SeenIssue& seen
 }
 
 std::string what_is_held_back(const Silence& silence) {
-  if (silence.actions == "notify") return "nobody is told of ";
-  if (silence.actions == "stop_training") return "no run is stopped for ";
-  return "nobody is told of, and no run is stopped for, ";
+  if (silence.actions == "notify") return "mutes notifications of ";
+  if (silence.actions == "stop_training") return "mutes stops of ";
+  return "mutes notifications and stops of ";
 }
 
 // {job="a",run_uid="…"} of what was given.
@@ -173,7 +173,7 @@ int silence_add(const SilenceOptions& options) {
   std::cout << (options.dry_run ? "would begin" : silence.id) << "\n"
             << what_is_held_back(silence) << silence.matchers << " from "
             << core::to_rfc3339(silence.starts_at) << " until " << core::to_rfc3339(silence.ends_at)
-            << "; open issues that match: " << open.size() << "\n"
+            << "; matching open issues: " << open.size() << "\n"
             << (open.empty() ? "" : issues_text(open, view, clock.now()));
   return kOk;
 }
@@ -218,7 +218,7 @@ int silence_expire(const SilenceOptions& options) {
   if (found.size() != 1) {
     std::cerr << "tocsin: "
               << (found.empty() ? "no silence" : std::to_string(found.size()) + " silences")
-              << " in force or to come of id " << options.id << "; see: tocsin silence list\n";
+              << " active or pending with ID " << options.id << "; see: tocsin silence list\n";
     return kFailed;
   }
   Silence& silence = found.front();
@@ -227,7 +227,7 @@ int silence_expire(const SilenceOptions& options) {
   if (const auto written = write_silence(looking, view, silence, now); !written) {
     return refuse(written.error());
   }
-  std::cout << silence.id << " has ended\n";
+  std::cout << silence.id << " ended\n";
   return kOk;
 }
 

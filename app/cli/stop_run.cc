@@ -152,7 +152,7 @@ class StopRun {
   int would_ask() {
     if (options_.json) return report("dry_run", "nothing was written", kOk);
     std::cout << "would ask " << who() << ", to " << asked_to(command_)
-              << (command_.launch.empty() ? "; cooperative only, its launch is not known" : "")
+              << (command_.launch.empty() ? "; cooperative only: its launch is unknown" : "")
               << "\n";
     return kOk;
   }
@@ -203,7 +203,7 @@ class StopRun {
   int follow(bool before) {
     StopProgress progress(command_, run_.world_size);
     if (before) {
-      say("was asked before, by " +
+      say("already requested by " +
           (command_.reason.rule.empty() ? core::visible(command_.requested_by)
                                         : "the rule " + core::visible(command_.reason.rule)) +
           ": " + who());
@@ -229,9 +229,9 @@ class StopRun {
       if (!read && !passes(read.error())) return refuse(read.error());
       if (!hinted && !progress.answered() && clock_.monotonic() - began > kAnswersUsually) {
         hinted = true;
-        say("no rank has answered yet: only a loop that asks (hook.should_stop()) does; after " +
+        say("no rank has replied yet: only a loop that calls hook.should_stop() does; after " +
             core::to_text(options_.terms.ack) +
-            " the agent of its node (tocsin up, tocsin collect) signals the process");
+            " the agent on its node (tocsin up or tocsin collect) signals the process");
       }
     }
     command_ = progress.command();
@@ -247,7 +247,7 @@ class StopRun {
     const std::string sentence = progress.sentence(now);
     if (end == StopEnd::open) {
       return report("open",
-                    sentence + (signalled ? "; what was asked stands" : "; not over yet") +
+                    sentence + (signalled ? "; the request stays in force" : "; not ended yet") +
                         " (see: tocsin status, tocsin tail)",
                     kTemporary);
     }

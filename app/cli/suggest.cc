@@ -79,7 +79,7 @@ std::string refused(const CLI::App& app, const std::vector<std::string>& words,
   }
   std::string problem = error.what();
   if (const auto commands = commands_of(*at); !commands.empty()) {
-    problem = "say which:";
+    problem = "name a subcommand:";
     for (const CLI::App* one : commands) problem += " " + one->get_name();
   }
   return path + ": " + problem + " (see " + path + " --help)";

@@ -147,9 +147,9 @@ int sync_command(const SyncOptions& options) {
   const auto settings = transport_settings(options.config_file, options.out);
   if (!settings) return refuse(kConfiguration, settings.error().message);
   if (settings->transport.kafka.is_null()) {
-    return refuse(kUsage,
-                  "sync: a directory is sent to Kafka, and none is named: give --out "
-                  "kafka://host:9092, TOCSIN_BROKERS or a configuration");
+    return refuse(
+        kUsage,
+        "sync: no broker given: use --out kafka://host:9092, TOCSIN_BROKERS or a configuration");
   }
   core::NullLog log;
   core::NullTelemetry telemetry;
@@ -160,7 +160,7 @@ int sync_command(const SyncOptions& options) {
     return refuse(kUnreachable, there.error().message);
   }
   const DirectoryLock lock(options.directory);
-  if (!lock.held()) return refuse(kUsage, options.directory + " is being synced already");
+  if (!lock.held()) return refuse(kUsage, "another sync of " + options.directory + " is running");
   auto to = ingest::Transport::open(settings->transport, settings->topics, log, telemetry);
   if (!to) return refuse(kConfiguration, to.error().message);
   if (auto answered = (*to)->ping(kSyncPatience); !answered) {
@@ -184,7 +184,7 @@ int sync_command(const SyncOptions& options) {
   sending.confirm();
   if (!sending.status()) {
     return refuse(kUnreachable, "sync: " + sending.status().error().message +
-                                    "; what was sent is remembered, call it again");
+                                    "; run it again: it continues where it stopped");
   }
   if (!end) return refuse(kUnreachable, end.error().message);
   if (options.json) {

@@ -96,7 +96,8 @@ void show(const Line& line) {
   for (const TopicDifference& one : line.differences) {
     std::cout << "           " << word(one.grade) << ": " << one.key << " is " << one.found
               << ", wanted " << one.wanted << ": " << one.cost << ". "
-              << (one.safe ? "`tocsin topics apply` sets it" : "Not set by us: " + one.kept)
+              << (one.safe ? "`tocsin topics apply` sets it"
+                           : "Tocsin does not change it: " + one.kept)
               << ".\n";
   }
 }

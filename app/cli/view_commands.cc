@@ -203,7 +203,7 @@ int issues_show(const ViewOptions& options) {
   if (found.size() != 1) {
     std::cerr << "tocsin: "
               << (found.empty() ? "no issue" : std::to_string(found.size()) + " issues")
-              << " of id " << options.id << sight.moment.text()
+              << " with ID " << options.id << sight.moment.text()
               << "; see: tocsin issues list --all\n";
     return kFailed;
   }

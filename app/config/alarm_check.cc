@@ -101,24 +101,22 @@ void check_rules(const config::Reader& root, const AppConfig& config) {
     const auto given = root.value("rules");
     const auto* list = given ? core::as<core::ValueList>(*given) : nullptr;
     if (list == nullptr || list->empty()) {
-      root.warning("rules",
-                   "there are no rules: nothing is judged; `tocsin rules list` shows them");
+      root.warning("rules", "no rules: nothing is judged; choose rules from `tocsin rules list`");
     }
     return;
   }
   const bool routed = config.has_route || !rule_actions(config.rules).empty();
   if (!routed) {
-    root.warning("rules",
-                 "nobody is told of any issue: there is no `route`, and no rule has `actions`");
+    root.warning("rules", "no issue notifies anybody: add a `route`, or `actions` to a rule");
     return;
   }
   const Audience audience(config);
   for (const RuleSettings& rule : config.rules.rules) {
     if (rule.shadow || audience.told(rule)) continue;
     root.warning(path_of_rule(root, rule),
-                 "nobody is told of " + rule.name + ": " +
-                     (config.has_route ? "no route leads its issues to a receiver that acts"
-                                       : "there is no `route`, and this rule has no `actions`"));
+                 "issues of " + rule.name + " notify nobody: " +
+                     (config.has_route ? "no route leads them to a receiver with actions"
+                                       : "add a `route`, or `actions` to this rule"));
   }
 }
 
@@ -150,8 +148,9 @@ void check_receivers(const config::Reader& root, const AppConfig& config) {
   }
   for (const std::string& name : config.receivers.names) {
     if (used.contains(name)) continue;
-    root.warning("receivers." + name, "nobody uses receiver \"" + name +
-                                          "\": name it in a route, or in `actions` of a rule");
+    root.warning(
+        "receivers." + name,
+        "receiver \"" + name + "\" is unused: name it in a route, or in `actions` of a rule");
   }
 }
 
@@ -169,7 +168,7 @@ void check_stops(const config::Reader& root, const AppConfig& config) {
     const auto armed = root.value(path + ".armed");
     if (armed == core::Value(true) || armed == core::Value("true")) continue;
     root.warning(armed ? path + ".armed" : path,
-                 "this stop is not armed: it is decided and recorded, and no job is stopped; "
+                 "this stop is not armed: it is recorded, but no job is stopped; "
                  "`armed: true` arms it");
   }
 }

@@ -60,7 +60,7 @@ void look_at_files(const ConfigContent& before, const ConfigContent& fresh, Loss
     if (found == fresh.files.end()) continue;  // not included any more
     const ConfigFile& is = found->second;
     if (says_something(was.text) && !says_something(is.text)) {
-      add(out, path, "", "the file is empty, and it was not");
+      add(out, path, "", "the file is empty, and was not before");
     } else if (cut_in_a_line(was.text, is.text)) {
       add(out, path, "",
           "the file is cut off in the middle of its last line; if it is whole, end that line");
@@ -68,7 +68,7 @@ void look_at_files(const ConfigContent& before, const ConfigContent& fresh, Loss
                fresh.rules < before.rules) {
       add(out, path, "rules",
           "the file held " + std::to_string(was.rules) +
-              " rules and holds none; if that is meant, take it out of `include` first");
+              " rules and now holds none; if that is intended, take it out of `include` first");
     }
   }
 }
@@ -77,7 +77,7 @@ void look_at_section(const ConfigContent& before, const ConfigContent& fresh,
                      const std::string& file, const std::string& key, const std::string& meant,
                      Losses& out) {
   if (!before.written.contains(key) || fresh.written.contains(key)) return;
-  add(out, file, key, "the section `" + key + "` is gone; if that is meant, " + meant);
+  add(out, file, key, "the section `" + key + "` is gone; if that is intended, " + meant);
 }
 
 }  // namespace
@@ -120,7 +120,8 @@ std::vector<config::Diagnostic> find_losses(const ConfigContent& started,
                                  [&](const auto& one) { return !fresh.files.contains(one.first); });
   for (const std::string& pattern : fresh.unmatched) {
     if (!fewer || before.unmatched.contains(pattern)) continue;
-    add(out, file, "include", pattern + ", and files did; if that is meant, take the pattern out");
+    add(out, file, "include",
+        pattern + ", and files did; if that is intended, take the pattern out");
   }
   return out;
 }

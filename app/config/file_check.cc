@@ -27,11 +27,12 @@ std::string trouble(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) {
-    return "there is no file " + path + ": until there is one, every connection fails";
+    return "no file " + path + ": every connection fails until it exists";
   }
   if (fs::is_directory(status)) return "";  // librdkafka takes folders of certificates
   if (!std::ifstream(path)) {
-    return path + " may not be read by who runs this check: as this user every connection fails";
+    return path +
+           " is not readable by the user who runs this check: as this user every connection fails";
   }
   return "";
 }

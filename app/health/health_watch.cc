@@ -68,7 +68,7 @@ std::vector<Trouble> HealthWatch::standing() {
     out.push_back(
         {ProcessIssue::configuration_refused,
          {},
-         "The configuration file is refused, what was read before stays in effect: " + refused});
+         "The configuration file is rejected, and the previous one stays in effect: " + refused});
   }
   return out;
 }

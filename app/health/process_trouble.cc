@@ -23,11 +23,11 @@ core::Severity severity_of(ProcessIssue which) {
 const char* advice(ProcessIssue which) {
   switch (which) {
     case ProcessIssue::stage_stands_still:
-      return "Nothing that this stage does happens meanwhile. The log has each failure; `/-/ready` "
-             "of "
-             "the process says the same.";
+      return "This stage does no work until then. The log has each failure, and `/-/ready` of the "
+             "process reports it.";
     case ProcessIssue::configuration_refused:
-      return "What was read before stays in effect. Mend the file: `tocsin check` says the same.";
+      return "The previous configuration stays in effect. Fix the file: `tocsin check` prints the "
+             "same errors.";
     case ProcessIssue::topic_missing:
       return "`tocsin topics apply` creates it. What lay in it is gone.";
     case ProcessIssue::topic_unsafe:
@@ -36,8 +36,7 @@ const char* advice(ProcessIssue which) {
              "set.";
     case ProcessIssue::descriptors_exhausted:
       return "Raise the hard limit of open files of the process (LimitNOFILE=, ulimit -Hn), or "
-             "look "
-             "who holds connections open.";
+             "find out who holds connections open.";
     case ProcessIssue::count:
       break;
   }

@@ -74,23 +74,22 @@ std::string StopProgress::sentence(core::WallTime now) const {
       return of_ranks(stopped_.size(), world_size_) + " stopped";
     case StopEnd::replaced:
       return "attempt " + std::to_string(newer_) +
-             " of the run has started meanwhile; it is not "
-             "asked to stop";
+             " of the run has started meanwhile; this request does not stop it";
     case StopEnd::failed:
       return failure_;
     case StopEnd::refused:
       return of_ranks(refused_.size(), world_size_) + " refused it: " + refused_.begin()->second;
     case StopEnd::expired:
-      return "nobody has taken it in time: it is void";
+      return "no rank accepted it in time: the request expired";
     case StopEnd::open:
       break;
   }
-  if (heard_.empty()) return "no rank has answered yet";
+  if (heard_.empty()) return "no rank has replied yet";
   std::string out = of_ranks(stopped_.size(), world_size_) + " stopped";
   if (world_size_ == 1)
-    out = obeying_.empty() ? "the run has heard of it" : "the run obeys";
+    out = obeying_.empty() ? "the run received it" : "the run accepted it";
   else
-    out += ", " + std::to_string(obeying_.size() - stopped_.size()) + " obey";
+    out += ", " + std::to_string(obeying_.size() - stopped_.size()) + " accepted it";
   return out;
 }
 

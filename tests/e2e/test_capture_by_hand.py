@@ -90,7 +90,7 @@ def captured(config, acks, live):
     assert code == 0 and "1 of 1 ranks have paused" in out, out + err
     assert "running, captures paused by" in run_cli("status", "-c", config)[1]
     code, out, err = run_cli("capture", "live", "--resume", "-c", config)
-    assert code == 0 and "captures go on" in out, out + err
+    assert code == 0 and "captures resumed" in out, out + err
     assert "paused" not in run_cli("status", "-c", config)[1]
     code, out, err = run_cli("capture", "live", "--collection", "gradients", "--dry-run", "-c", config)
     assert code == 0 and "would ask live" in out, out + err

@@ -215,7 +215,7 @@ def test_help_can_be_asked_for_in_words_and_what_is_missing_is_said():
     code, out, _ = run_cli("help", "rules")
     assert code == 0 and out == run_cli("rules", "--help")[1] and "Usage: tocsin rules" in out
     code, _, err = run_cli("rules")
-    assert code == 2 and err == "tocsin rules: say which: list describe (see tocsin rules --help)\n"
+    assert code == 2 and err == "tocsin rules: name a subcommand: list describe (see tocsin rules --help)\n"
 
 
 def test_a_file_of_a_like_name_is_named(tmp_path):

@@ -64,7 +64,7 @@ def looks_right(config, judged=None):
     code, out, _ = run_cli("issues", "list", "-c", config, "-o", "json")
     assert code == 0 and len(json.loads(out)) == 1
     code, _, err = run_cli("issues", "show", "ffffffff", "-c", config)
-    assert code == 1 and "no issue of id ffffffff" in err
+    assert code == 1 and "no issue with ID ffffffff" in err
 
 
 def tailed(config, *flags, until="exploding_tensor"):

@@ -91,9 +91,9 @@ def test_the_commands_of_the_page_work(judged, tmp_path, monkeypatch):
 def test_what_cannot_be_judged_again_is_said(judged, tmp_path):
     config, issues = judged
     code, out, err = run_cli("issues", "reproduce", "nothing", "-c", config)
-    assert (code, out) == (1, "") and "no issue of id nothing" in err
+    assert (code, out) == (1, "") and "no issue with ID nothing" in err
     code, out, err = run_cli("issues", "reproduce", "iss_", "-c", config)
-    assert code == 1 and "issues of id iss_" in err
+    assert code == 1 and "issues with ID iss_" in err
     name = next(iter(issues))
     with sqlite3.connect(tmp_path / "data" / "control.db") as database:
         database.execute("update issues set value = replace(value, '\"rule_version\":\"' , '\"rule_version\":\"9')")

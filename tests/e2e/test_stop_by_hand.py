@@ -80,7 +80,7 @@ def stopped_by_a_person(place, transport, events):
     assert training.wait(30) == 77
     assert training.stdout.read() == "checkpoint_then_stop wrong learning rate\n"
     who = f"{os.environ.get('USER', '')}@" if "USER" in os.environ else "@"
-    for said in ("asked by ", who, "to checkpoint_then_stop: wrong learning rate", "accepted", "checkpoint /tmp/ck", "ended: stopped_by_person"):
+    for said in (who, "requested checkpoint_then_stop: wrong learning rate", "accepted", "checkpoint /tmp/ck", "ended: stopped_by_person"):
         assert said in out, out
     one.wait_for("job_ended", outcome="stopped_by_person")
     asked = one.wait_for("stop_asked")  # the log of the server has it too
@@ -152,7 +152,7 @@ def test_what_a_person_sees_who_does_not_wait(place, tmp_path):
     said = json.loads(out)
     assert code == 0 and said["state"] == "asked" and said["requested_by"], said
     code, out, _ = run_cli("stop", "stubborn", "-c", config, "--wait", "1s")
-    assert code == 75 and "was asked before, by " in out and "not over yet" in out, out
+    assert code == 75 and "already requested by " in out and "not ended yet" in out, out
     code, out, _ = run_cli("status", "-c", config)
     assert "stopped_by_hand" in out and "received" in out, out  # open while the run goes on
 

@@ -75,7 +75,7 @@ def test_plan_says_what_each_difference_costs_and_apply_sets_what_is_safe(cluste
     assert "note: retention.ms is -1" in cluster.lines_of(out, "issues")  # lowering it would delete at once
     assert "DANGER: min.insync.replicas is 2" in cluster.lines_of(out, "acks")
     assert cluster.lines_of(out, "registry") and "missing" not in out
-    assert "Not set by us" in cluster.lines_of(out, "acks")
+    assert "Tocsin does not change it" in cluster.lines_of(out, "acks")
 
 
 def test_topics_that_were_made_by_us_are_ok(cluster):

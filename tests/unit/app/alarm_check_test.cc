@@ -69,8 +69,8 @@ TEST_P(Findings, StandAtTheirPlaceWithTheRemedy) {
 INSTANTIATE_TEST_SUITE_P(
     AlarmCheck, Findings,
     ::testing::Values(
-        Case{"NoRules", "cluster: a\n", "t.yaml:1:1: warning", "there are no rules"},
-        Case{"EmptyRules", "rules: []\n", "t.yaml:1:8: warning", "there are no rules"},
+        Case{"NoRules", "cluster: a\n", "t.yaml:1:1: warning", "no rules: nothing is judged"},
+        Case{"EmptyRules", "rules: []\n", "t.yaml:1:8: warning", "no rules: nothing is judged"},
         Case{"MetricsOfGpusThatAreNotLookedAt",
              kTold + "collect: {collectors: [cpu]}\nrules: [cpu_bottleneck]\n", "t.yaml:4:9: note",
              "judges hw.gpu.utilization, which is gathered where `collect.collectors` names gpu"},
@@ -85,25 +85,26 @@ INSTANTIATE_TEST_SUITE_P(
              "replica_divergence will have nothing to judge: with capture.workers: one"},
         Case{"PhaseThatIsNotTimed", kTold + "capture: {phases: [forward]}\nrules: [data_wait]\n",
              "t.yaml:4:9: warning", "capture.phases leaves out data_wait"},
-        Case{"NobodyTold", "rules: [overfit]\n", "t.yaml:1:8: warning", "nobody is told of any"},
+        Case{"NobodyTold", "rules: [overfit]\n", "t.yaml:1:8: warning",
+             "no issue notifies anybody"},
         Case{
             "RuleWithoutActions",
             "rules: [overfit, {use: all_zero, actions: [a], with: {collection_names: [weights]}}]\n"
             "receivers: {a: {publish_metric: {}}}\n",
-            "t.yaml:1:9: warning", "nobody is told of overfit: there is no `route`"},
+            "t.yaml:1:9: warning", "issues of overfit notify nobody: add a `route`"},
         Case{"RoutedToNobody",
              "rules: [overfit]\nroute:\n  receiver: a\n  routes:\n"
              "    - {matchers: ['rule=\"overfit\"'], receiver: b}\n"
              "receivers: {a: {publish_metric: {}}, b: {}}\n",
-             "t.yaml:1:9: warning", "no route leads its issues"},
+             "t.yaml:1:9: warning", "no route leads them"},
         Case{"OnlyShadow",
              "rules: [overfit]\nroute: {receiver: a}\nreceivers: {a: {publish_metric: {shadow: "
              "true}}}\n",
-             "t.yaml:1:9: warning", "no route leads its issues"},
+             "t.yaml:1:9: warning", "no route leads them"},
         Case{"UnusedReceiver",
              "rules: [overfit]\nroute: {receiver: a}\nreceivers:\n  a: {publish_metric: {}}\n"
              "  b: {publish_metric: {}}\n",
-             "t.yaml:5:6: warning", "nobody uses receiver \"b\""},
+             "t.yaml:5:6: warning", "receiver \"b\" is unused"},
         Case{"StopNotArmed",
              "rules: [{use: overfit, actions: [s]}]\nreceivers: {s: {stop_training: {}}}\n",
              "t.yaml:2:32: warning", "not armed"},
@@ -168,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"NoSecretFile",
              "rules: [overfit]\nroute: {receiver: a}\nreceivers: {a: {webhook: {url: "
              "'http://x', secret_file: /nowhere/at/all}}}\n",
-             "t.yaml:3:57: warning", "there is no file /nowhere/at/all"},
+             "t.yaml:3:57: warning", "no file /nowhere/at/all"},
         Case{"SecretInAFolder",
              "rules: [overfit]\nroute: {receiver: a}\nreceivers: {a: {webhook: {url: "
              "'http://x', secret_file: /}}}\n",
@@ -248,7 +249,7 @@ TEST_F(AlarmCheck, MindsWhoMayReadACredential) {
       "rules: [overfit]\nroute: {receiver: a}\nreceivers: {a: {webhook: {url: "
       "'http://x', bearer_token: hunter2}}}\n";
   EXPECT_THAT(findings(yaml), IsEmpty());
-  EXPECT_THAT(findings(yaml, fs::perms(0644)), Contains(HasSubstr("everybody on this machine")));
+  EXPECT_THAT(findings(yaml, fs::perms(0644)), Contains(HasSubstr("every user on this machine")));
   EXPECT_THAT(findings(yaml, fs::perms(0644)), Not(Contains(HasSubstr("hunter2"))));
 
   const std::string secret = (folder_ / "secret").string();
@@ -258,7 +259,7 @@ TEST_F(AlarmCheck, MindsWhoMayReadACredential) {
       "rules: [overfit]\nroute: {receiver: a}\nreceivers: {a: {webhook: {url: "
       "'http://x', bearer_token_file: " +
       secret + "}}}\n";
-  EXPECT_THAT(findings(file, fs::perms(0644)), Contains(HasSubstr("chmod 600 closes it")));
+  EXPECT_THAT(findings(file, fs::perms(0644)), Contains(HasSubstr("fix it with chmod 600")));
   fs::permissions(secret, fs::perms(0600));
   EXPECT_THAT(findings(file, fs::perms(0644)), IsEmpty());
 }

@@ -195,7 +195,7 @@ TEST_F(LongFile, ASectionThatIsGoneIsNamedWithWhatToDo) {
   put(without("rule_groups:", "rules:"));
   reload_->reload();
   EXPECT_THAT(told_.back(),
-              HasSubstr("`rule_groups` is gone; if that is meant, write `rule_groups: []`"));
+              HasSubstr("`rule_groups` is gone; if that is intended, write `rule_groups: []`"));
   EXPECT_THAT(adopted_, IsEmpty());
   put(without("rule_groups:", "rules:") + "rule_groups: []\n");
   reload_->reload();

@@ -47,14 +47,14 @@ core::JobEvent job_of(core::JobPhase phase, std::uint32_t attempt, const std::st
 
 TEST(StopProgress, IsOverWhenEveryRankHasStopped) {
   StopProgress progress(asked(), 2);
-  EXPECT_EQ(progress.sentence(kStopAsked), "no rank has answered yet");
+  EXPECT_EQ(progress.sentence(kStopAsked), "no rank has replied yet");
   for (const std::uint32_t rank : {0U, 1U}) {
     progress.on_ack(says(rank, "received"));
     progress.on_ack(says(rank, "accepted"));
   }
   progress.on_ack(says(0, "stopped"));
   EXPECT_EQ(progress.end(kStopAsked), StopEnd::open);
-  EXPECT_EQ(progress.sentence(kStopAsked), "1 of 2 ranks have stopped, 1 obey");
+  EXPECT_EQ(progress.sentence(kStopAsked), "1 of 2 ranks have stopped, 1 accepted it");
   progress.on_ack(says(1, "stopped"));
   EXPECT_EQ(progress.end(kStopAsked + 1h), StopEnd::stopped);
 }
@@ -98,7 +98,7 @@ TEST(StopProgress, WhatNobodyTookInTimeIsVoidAndWhatSomebodyObeysIsNot) {
   EXPECT_EQ(progress.end(kStopAsked + 10min), StopEnd::expired);
   progress.on_ack(says(0, "checkpointing"));
   EXPECT_EQ(progress.end(kStopAsked + 10min), StopEnd::open);
-  EXPECT_EQ(progress.sentence(kStopAsked + 10min), "the run obeys");
+  EXPECT_EQ(progress.sentence(kStopAsked + 10min), "the run accepted it");
 }
 
 TEST(StopProgress, ItsFailureIsTheIssueThatPeopleAreTold) {

@@ -52,10 +52,11 @@ std::string refusal(const std::vector<std::string>& words) {
 }
 
 TEST(Suggest, SaysWhatIsMissingAndWhere) {
-  EXPECT_EQ(refusal({"rules"}), "tocsin rules: say which: list describe (see tocsin rules --help)");
+  EXPECT_EQ(refusal({"rules"}),
+            "tocsin rules: name a subcommand: list describe (see tocsin rules --help)");
   EXPECT_EQ(refusal({"rules", "describe"}),
             "tocsin rules describe: name is required (see tocsin rules describe --help)");
-  EXPECT_EQ(refusal({}), "tocsin: say which: rules (see tocsin --help)");
+  EXPECT_EQ(refusal({}), "tocsin: name a subcommand: rules (see tocsin --help)");
   EXPECT_EQ(refusal({"rules", "list"}), "");
 }
 

@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"backtick", "a: `x`\n", "1:4", "put it in quotes"},
         Case{"star", "include: *.yaml\n", "1:10", "put it in quotes"},
         Case{"indentation", "a:\n    b: 1\n  c: 2\n", "3:3", "indented alike"},
-        Case{"no_blank", "a:\n  b: 1\n  c:2\n  d: 3\n", "3:5", "no blank behind the colon"}),
+        Case{"no_blank", "a:\n  b: 1\n  c:2\n  d: 3\n", "3:5", "no space after the colon"}),
     [](const auto& one) { return std::string(one.param.name); });
 
 TEST(YamlHints, ValidFilesSayNothing) {
