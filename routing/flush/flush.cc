@@ -195,6 +195,24 @@ void choose(const FlushContext& context, const TellLog& log, const Sorter& sorte
   }
 }
 
+/// Keeps one firing episode in `log.told`. Returns whether anything changed. `shown`: the message lists it.
+bool keep_mention(const FlushContext& context, FlushDecision& decision, TellLog& log,
+                  const Mention& mention, bool shown) {
+  const auto [known, fresh] = log.told.try_emplace(mention.state->key);
+  const bool same = !fresh && known->second.episode == mention.episode;
+  TellLog::Told entry{mention.episode, mention.state->issue.severity, 0, false};
+  entry.over = same ? known->second.over : mention.over;
+  if (same && !shown) entry.severity = known->second.severity;
+  if (same) entry.by = known->second.by;
+  if (!same && decision.kind) entry.by = log.seq + 1;
+  if (!same && !fresh && decision.kind && context.integration.send_resolved) {
+    decision.over.emplace_back(mention.state->key, known->second);
+  }
+  const bool changed = fresh || !(known->second == entry);
+  known->second = entry;
+  return changed;
+}
+
 /// Afterwards `log.told` holds the firing episodes of the decision and nothing else. Returns whether
 /// it did not before.
 bool keep_told(const FlushContext& context, FlushDecision& decision, TellLog& log) {
@@ -204,18 +222,7 @@ bool keep_told(const FlushContext& context, FlushDecision& decision, TellLog& lo
     for (const Mention& mention : *list) {
       // Folded, and no message lists it yet: the far side does not know it.
       if (!decision.kind && !knows(log, *mention.state)) continue;
-      const auto [known, fresh] = log.told.try_emplace(mention.state->key);
-      const bool same = !fresh && known->second.episode == mention.episode;
-      TellLog::Told entry{mention.episode, mention.state->issue.severity, 0, false};
-      entry.over = same ? known->second.over : mention.over;
-      if (same && !shown) entry.severity = known->second.severity;
-      if (same) entry.by = known->second.by;
-      if (!same && decision.kind) entry.by = log.seq + 1;
-      if (!same && !fresh && decision.kind && context.integration.send_resolved) {
-        decision.over.emplace_back(mention.state->key, known->second);
-      }
-      changed = changed || fresh || !(known->second == entry);
-      known->second = entry;
+      changed = keep_mention(context, decision, log, mention, shown) || changed;
     }
   }
   if (log.told.size() == decision.firing.size() + decision.suppressed.size()) return changed;

@@ -139,6 +139,35 @@ void Runs::watch(const std::string& uid, const RunState& run) {
               run.ended_at ? *run.ended_at + limits_.retention : run.last_seen + kRunMemory);
 }
 
+namespace {
+
+// True: another launch of the job speaks.
+bool note_state(RunState& run, const core::JobEvent& event, WallTime time) {
+  note_facts(run, event);
+  if (!event.run.job.empty()) run.job = event.run.job;
+  if (!event.labels.empty()) run.labels = event.labels;
+  const bool launched = !event.launch.empty() && event.launch != run.launch;
+  if (launched) run.launch = event.launch;
+  if (event.step) {
+    run.step = event.step;
+    run.step_time = time;
+  }
+  if (event.step_seconds) run.step_seconds = event.step_seconds;
+  return launched;
+}
+
+void note_ended(RunState& run, const core::JobEvent& event, WallTime ended_at, RunEffects& out) {
+  if (!event.outcome.empty()) run.outcome = event.outcome;
+  if (event.exit_code) run.exit_code = event.exit_code;
+  if (run.stop) core::note_end(*run.stop, run.world_size);
+  if (run.ended_at) return;
+  run.ended_at = ended_at;
+  out.push_back(
+      {RunEffect::Kind::resolve, ended_at, 0, run.attempt, Resolution::job_ended, {}, {}});
+}
+
+}  // namespace
+
 RunEffects Runs::note(const core::JobEvent& event, WallTime now, bool& stale) {
   RunEffects out;
   if (event.run.uid.nil()) return out;
@@ -163,27 +192,9 @@ RunEffects Runs::note(const core::JobEvent& event, WallTime now, bool& stale) {
     // With the labels it was raised with.
     out.push_back({RunEffect::Kind::clear_lost, now, 0, 0, Resolution::none, run.labels, {}});
   }
-  note_facts(run, event);
-  if (!event.run.job.empty()) run.job = event.run.job;
-  if (!event.labels.empty()) run.labels = event.labels;
-  if (!event.launch.empty() && event.launch != run.launch) {
-    run.launch = event.launch;
-    news = true;
-  }
-  if (event.step) {
-    run.step = event.step;
-    run.step_time = time;
-  }
-  if (event.step_seconds) run.step_seconds = event.step_seconds;
+  news = note_state(run, event, time) || news;
   if (event.phase == JobPhase::ended) {
-    if (!event.outcome.empty()) run.outcome = event.outcome;
-    if (event.exit_code) run.exit_code = event.exit_code;
-    if (run.stop) core::note_end(*run.stop, run.world_size);
-    if (!run.ended_at) {
-      run.ended_at = std::min(event.ended_at.value_or(time), now);
-      out.push_back(
-          {RunEffect::Kind::resolve, *run.ended_at, 0, run.attempt, Resolution::job_ended, {}, {}});
-    }
+    note_ended(run, event, std::min(event.ended_at.value_or(time), now), out);
   } else if (run.ended_at && time > *run.ended_at) {
     run.ended_at.reset();  // given up for lost, and heard of again
     run.outcome.clear();
