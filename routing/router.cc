@@ -78,7 +78,7 @@ Router::Impl::Impl(RouteTree tree, RouterOptions options)
       capacity_(options_.limits),
       groups_(tree_, agenda_, turns_, capacity_, issues_, log_),
       intake_(options_, {dedup_, runs_, issues_, groups_, capacity_, log_}, stats_),
-      teller_(tree_, options_, issues_, groups_, turns_, log_),
+      teller_(tree_, options_, runs_, issues_, groups_, turns_, log_),
       catchup_(options_.limits.catchup_hold_max) {}
 
 const Stats& Router::Impl::stats() const noexcept {

@@ -17,14 +17,19 @@ namespace {
 /// A tick that comes later than this tells what is true when it comes.
 constexpr Duration kLate = std::chrono::seconds(1);
 
-/// The issue ended without having recovered: with its job, an attempt or its rule. So it is news
-/// although it is over. (A rule that stops a job within group_wait would otherwise never be heard of.)
-/// But an action of a rule acts on the run, and there another attempt runs by now, or no such rule.
-bool ended_unrecovered(const Group& group, const IssueState& state) {
+}  // namespace
+
+/// The issue is over and nevertheless news: it ended with its job, an attempt or its rule without having recovered, or
+/// it had Tocsin stop the run. (A rule that stops a job within group_wait would otherwise never be heard of, and a stop
+/// needs its reason although the reason has passed.) But an action of a rule acts on the run, and there another attempt
+/// runs by now, or no such rule.
+bool Teller::over_and_news(const Group& group, const IssueState& state) const {
   if (state.firing) return false;
   switch (state.issue.resolution) {
     case core::Resolution::job_ended:
       return true;
+    case core::Resolution::recovered:
+      return !group.route->beside && runs_.stopped_for(state.issue);
     case core::Resolution::superseded:
     case core::Resolution::rule_removed:
     case core::Resolution::rule_changed:
@@ -33,8 +38,6 @@ bool ended_unrecovered(const Group& group, const IssueState& state) {
       return false;
   }
 }
-
-}  // namespace
 
 void Teller::flush_due(const std::string& hash, WallTime due, WallTime now) {
   Group& group = *groups_.find(hash);
@@ -98,7 +101,7 @@ std::vector<FlushMember> Teller::freeze(const Group& group, WallTime tick, WallT
     const IssueState* state = joined.state;
     FlushMember member;
     member.state = state;
-    const bool untold = ended_unrecovered(group, *state) && !told_in(*group.logs, key);
+    const bool untold = over_and_news(group, *state) && !told_in(*group.logs, key);
     // What ended since the tick fired at it. An end that is still to come is one by a clock ahead of
     // ours: waiting for it would keep back the end, and what is folded behind it, for as long.
     const bool ended_since =
@@ -162,7 +165,7 @@ void Teller::part(Group& group, const std::vector<FlushMember>& members) {
     const bool owed = std::any_of(group.logs->begin(), group.logs->end(), [&](const auto& log) {
       return log.second.owed.count(state.key) > 0;
     });
-    const bool lost = member.firing && (member.strayed || ended_unrecovered(group, state)) &&
+    const bool lost = member.firing && (member.strayed || over_and_news(group, state)) &&
                       !told_in(*group.logs, state.key);
     if (!state.past.empty()) forget_past(state);
     if ((!member.firing && !owed) || lost) {

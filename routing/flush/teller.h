@@ -13,6 +13,7 @@
 #include "routing/tables/groups.h"
 #include "routing/tables/issues.h"
 #include "routing/tables/notification_log.h"
+#include "routing/tables/runs.h"
 #include "routing/tables/turns.h"
 #include "routing/tree/route_tree.h"
 
@@ -20,10 +21,11 @@ namespace tocsin::routing {
 
 class Teller {
  public:
-  Teller(const RouteTree& tree, const RouterOptions& options, Issues& issues, Groups& groups,
-         Turns& turns, NotificationLog& log)
+  Teller(const RouteTree& tree, const RouterOptions& options, const Runs& runs, Issues& issues,
+         Groups& groups, Turns& turns, NotificationLog& log)
       : tree_(tree),
         options_(options),
+        runs_(runs),
         issues_(issues),
         groups_(groups),
         turns_(turns),
@@ -55,11 +57,13 @@ class Teller {
            core::WallTime now);
   void send(TellLog& log, FlushDecision& decision, core::Notification notification);
   void note(const Group& group, const std::string& integration, std::string reason);
+  [[nodiscard]] bool over_and_news(const Group& group, const IssueState& state) const;
   void part(Group& group, const std::vector<FlushMember>& members);
   void forget_past(IssueState& state);
 
   const RouteTree& tree_;
   const RouterOptions& options_;
+  const Runs& runs_;
   Issues& issues_;
   Groups& groups_;
   Turns& turns_;

@@ -109,7 +109,9 @@ void Intake::ended(IssueState& state, WallTime at) {
   groups_.change_all_of(state);
   // The end of a run is news within seconds; what its ranks said of a stop comes with it.
   const Resolution how = state.issue.resolution;
-  if (how == Resolution::job_ended || how == Resolution::superseded) {
+  // So is an issue that had Tocsin stop the run and recovered before the run was gone.
+  const bool stopped = how == Resolution::recovered && runs_.stopped_for(state.issue);
+  if (how == Resolution::job_ended || how == Resolution::superseded || stopped) {
     groups_.pull(state, std::max(at, now_) + kEndSettles);
   }
   tell_outside(state, at);

@@ -270,6 +270,11 @@ std::optional<core::RunTold> Runs::told(const Issue& issue) const {
   return before ? run->before : std::nullopt;
 }
 
+bool Runs::stopped_for(const Issue& issue) const {
+  const auto about = told(issue);
+  return about && about->stop && !about->stop->rule.empty() && about->stop->rule == issue.rule;
+}
+
 void Runs::note_report(const core::RunRef& of, std::string where, WallTime now) {
   const std::string uid = core::to_text(of.uid);
   RunState* found = of.uid.nil() ? nullptr : table_.find(uid);

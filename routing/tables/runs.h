@@ -69,6 +69,8 @@ class Runs {
   /// How the issue's run is over for it, and when; nullopt: it is not, as far as is known.
   [[nodiscard]] std::optional<std::pair<core::Resolution, core::WallTime>> over(
       const core::Issue& issue, core::WallTime now) const;
+  /// Was the attempt asked to stop because of this issue's rule?
+  [[nodiscard]] bool stopped_for(const core::Issue& issue) const;
   [[nodiscard]] std::optional<RunView> find(const core::RunUid& uid) const;
   [[nodiscard]] std::size_t size() const noexcept { return table_.size(); }
 

@@ -27,6 +27,11 @@ class RunTold : public ::testing::Test {
     out.summary = rule + " was found";
     return out;
   }
+  core::Issue recovered(const std::string& rule) {
+    core::Issue out = issue(rule, IssueStatus::resolved);
+    out.resolution = core::Resolution::recovered;
+    return out;
+  }
   core::JobEvent job(JobPhase phase, std::uint32_t attempt = 1) {
     core::JobEvent event;
     event.phase = phase;
@@ -119,6 +124,41 @@ TEST_F(RunTold, TheFirstMessageOfAStoppedRunSaysStopCheckpointAndOutcome) {
   EXPECT_EQ(run.stop->checkpoint, (core::Checkpoint{"/ckpt/305.pt", "node-7", 42, 305}));
   EXPECT_EQ(run.stop->answers, (core::StopAnswers{2, 2, 2, 2, 0}));
   EXPECT_EQ(run.stop->exit_code, 77);
+}
+
+TEST_F(RunTold, AStopIsToldAlthoughItsReasonRecoveredBeforeTheRunWasGone) {
+  h.open();
+  tell(job(JobPhase::started));
+  h.report(issue("nan"));
+  h.at(100ms);
+  ask("nan");
+  h.at(150ms);
+  h.report(recovered("nan"));
+  end("stopped_by_rule");
+  h.at(4s);
+  ASSERT_EQ(h.sent.size(), 1U);
+  ASSERT_EQ(h.sent[0].issues.size(), 1U);
+  EXPECT_EQ(h.sent[0].issues[0].issue.resolution, core::Resolution::recovered);
+  ASSERT_EQ(h.sent[0].runs.size(), 1U);
+  EXPECT_EQ(h.sent[0].runs[0].outcome, "stopped_by_rule");
+  ASSERT_TRUE(h.sent[0].runs[0].stop);
+  EXPECT_EQ(h.sent[0].runs[0].stop->rule, "nan");
+  h.at(1h);
+  ASSERT_EQ(h.sent.size(), 2U);  // what keeps an incident open hears of its end
+  EXPECT_EQ(h.sent[1].kind, core::NotificationKind::close);
+}
+
+TEST_F(RunTold, WhatRecoversBesideAStopThatItDidNotAskForIsNoNews) {
+  h.open();
+  tell(job(JobPhase::started));
+  h.report(issue("slow"));
+  h.at(100ms);
+  ask("nan");
+  h.at(150ms);
+  h.report(recovered("slow"));
+  end("stopped_by_rule");
+  h.at(1h);
+  EXPECT_TRUE(h.sent.empty());
 }
 
 TEST_F(RunTold, AKillBetweenAnyTwoEventsChangesNothingOfIt) {
