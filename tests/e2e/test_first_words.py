@@ -105,7 +105,7 @@ import sys, time
 import tocsin
 hook = tocsin.watch(run="r", job="llm", labels={"team": "nlp"})
 for step in range(600):
-    hook.log(loss=float("nan") if step == 5 else 1.0)
+    hook.log(loss=float("nan") if step == 50 else 1.0)
     hook.step()
     if hook.should_stop():
         hook.acknowledge_stop(checkpoint="/tmp/ck-5")
@@ -133,7 +133,7 @@ def test_a_stopped_run_is_told_with_stop_and_checkpoint_at_default_timers(server
     assert wait_for(lambda: bodies(people), 10)
     body = bodies(people)[0]
     issue = next(one for one in body["issues"] if one["rule"] == "exploding_tensor")
-    assert "NaN" in issue["annotations"]["summary"] and issue["step"] == 5 and issue["status"] == "resolved"
+    assert "NaN" in issue["annotations"]["summary"] and issue["step"] == 50 and issue["status"] == "resolved"
     assert issue["evidence"]["threshold"] and issue["annotations"]["recommendation"]
     (run,) = body["runs"]
     assert run["outcome"] == "stopped_by_rule" and run["exit_code"] == 77 and run["hosts"] == [os.uname().nodename]
