@@ -6,6 +6,8 @@
 #include <optional>
 #include <stdexcept>
 
+#include "core/html_text.h"
+
 namespace tocsin::actions {
 namespace {
 
@@ -144,7 +146,7 @@ core::Result<std::string> Template::render(const core::Value& view) const {
       read.set_custom_escape([](const std::string& text) { return text; });
       break;
     case Escape::html:
-      read.set_custom_escape(html_escape);
+      read.set_custom_escape([](const std::string& text) { return core::html_escaped(text); });
       break;
     case Escape::json:
       read.set_custom_escape(json_escape);
@@ -164,32 +166,6 @@ core::Result<std::string> Template::render(const core::Value& view) const {
 std::string json_escape(std::string_view text) {
   const std::string quoted = core::to_json(core::Value{std::string(text)});
   return quoted.substr(1, quoted.size() - 2);
-}
-
-std::string html_escape(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
 }
 
 }  // namespace tocsin::actions

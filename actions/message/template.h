@@ -45,6 +45,5 @@ class Template {
 
 /// The text inside the quotes of a JSON string.
 std::string json_escape(std::string_view text);
-std::string html_escape(std::string_view text);
 
 }  // namespace tocsin::actions

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "app/report/axis.h"
-#include "app/report/escape.h"
+#include "core/html_text.h"
 
 namespace tocsin::app::report {
 namespace {
@@ -27,7 +27,7 @@ std::string px(double value) {
 
 std::string open(double height, const std::string& label) {
   return "<svg viewBox=\"0 0 " + px(kWidth) + " " + px(height) + "\" role=\"img\" aria-label=\"" +
-         escaped(label) + "\">";
+         core::html_escaped(label) + "\">";
 }
 
 std::string line(double x1, double y1, double x2, double y2, const char* kind) {
@@ -37,7 +37,7 @@ std::string line(double x1, double y1, double x2, double y2, const char* kind) {
 
 std::string text(double x, double y, const std::string& words, const char* anchor = "start") {
   return "<text x=\"" + px(x) + "\" y=\"" + px(y) + "\" text-anchor=\"" + anchor + "\">" +
-         escaped(words) + "</text>";
+         core::html_escaped(words) + "</text>";
 }
 
 std::string rect(double x, double y, double width, double height, const std::string& kind,
@@ -45,7 +45,8 @@ std::string rect(double x, double y, double width, double height, const std::str
   const std::string head = "<rect class=\"" + kind + "\" x=\"" + px(x) + "\" y=\"" + px(y) +
                            "\" width=\"" + px(std::max(width, 0.0)) + "\" height=\"" + px(height) +
                            "\"";
-  return title.empty() ? head + "/>" : head + "><title>" + escaped(title) + "</title></rect>";
+  return title.empty() ? head + "/>"
+                       : head + "><title>" + core::html_escaped(title) + "</title></rect>";
 }
 
 std::string colour(std::size_t i) { return "c" + std::to_string(i % kColours); }
@@ -77,7 +78,8 @@ struct Bounds {
 std::string legend(const std::vector<std::string>& names) {
   std::string out = "<ul class=\"legend\">";
   for (std::size_t i = 0; i < names.size(); ++i) {
-    out += "<li><span class=\"swatch " + colour(i) + "\"></span>" + escaped(names[i]) + "</li>";
+    out += "<li><span class=\"swatch " + colour(i) + "\"></span>" + core::html_escaped(names[i]) +
+           "</li>";
   }
   return out + "</ul>";
 }
@@ -109,7 +111,7 @@ std::string drawn(const LineChart::Series& series, const std::string& kind, cons
     last = point;
   }
   end();
-  return "<g><title>" + escaped(series.name) + "</title>" + out + "</g>";
+  return "<g><title>" + core::html_escaped(series.name) + "</title>" + out + "</g>";
 }
 
 }  // namespace
@@ -215,7 +217,7 @@ std::string svg(const BoxChart& chart) {
                     ", p95 " + number_text(box.p95)) +
            line(axis.at(box.p50), middle - 9, axis.at(box.p50), middle + 9, "median");
   }
-  return out + "</svg><p class=\"quiet\">" + escaped(chart.unit) +
+  return out + "</svg><p class=\"quiet\">" + core::html_escaped(chart.unit) +
          "; box p05 to p95, mark p50, line min to max</p>";
 }
 

@@ -4,8 +4,8 @@
 
 #include "app/report/chart_svg.h"
 #include "app/report/chart_table.h"
-#include "app/report/escape.h"
 #include "app/report/page.h"
+#include "core/html_text.h"
 
 namespace tocsin::app::report {
 namespace {
@@ -54,8 +54,8 @@ std::string row(const std::vector<std::string>& cells, const char* tag) {
   std::string out = "<tr>";
   for (const std::string& cell : cells) {
     const bool number = tag[1] == 'd' && is_number(cell);
-    out += std::string("<") + tag + (number ? " class=\"n\">" : ">") + escaped(cell) + "</" + tag +
-           ">";
+    out += std::string("<") + tag + (number ? " class=\"n\">" : ">") + core::html_escaped(cell) +
+           "</" + tag + ">";
   }
   return out + "</tr>";
 }
@@ -64,8 +64,8 @@ std::string row(const std::vector<std::string>& cells, const char* tag) {
 std::string numbers(const Table& table);
 
 std::string html_of(const Paragraph& block) {
-  return std::string(block.important ? "<p class=\"important\">" : "<p>") + escaped(block.text) +
-         "</p>";
+  return std::string(block.important ? "<p class=\"important\">" : "<p>") +
+         core::html_escaped(block.text) + "</p>";
 }
 
 std::string html_of(const Table& block) {
@@ -91,11 +91,11 @@ std::string html_of(const Matrix& block) {
     for (const double cell : cells) most = std::isfinite(cell) ? std::fmax(most, cell) : most;
   }
   std::string out = "<div class=\"scroll\"><table class=\"matrix\"><thead><tr><th>" +
-                    escaped(block.rows + " ↓ " + block.columns + " →") + "</th>";
-  for (const std::string& name : block.names) out += "<th>" + escaped(name) + "</th>";
+                    core::html_escaped(block.rows + " ↓ " + block.columns + " →") + "</th>";
+  for (const std::string& name : block.names) out += "<th>" + core::html_escaped(name) + "</th>";
   out += "</tr></thead><tbody>";
   for (std::size_t i = 0; i < block.cells.size(); ++i) {
-    out += "<tr><th>" + escaped(i < block.names.size() ? block.names[i] : "") + "</th>";
+    out += "<tr><th>" + core::html_escaped(i < block.names.size() ? block.names[i] : "") + "</th>";
     for (std::size_t j = 0; j < block.cells[i].size(); ++j) {
       const double cell = block.cells[i][j];
       const double share = most > 0 && cell > 0 ? cell / most : 0;
@@ -109,8 +109,8 @@ std::string html_of(const Matrix& block) {
 }
 
 std::string html_of(const Group& block) {
-  return "<details><summary>" + escaped(block.title) + "</summary>" + html_of(block.blocks) +
-         "</details>";
+  return "<details><summary>" + core::html_escaped(block.title) + "</summary>" +
+         html_of(block.blocks) + "</details>";
 }
 
 std::string html_of(const std::vector<Block>& blocks) {
@@ -130,22 +130,23 @@ std::string page_html(const Page& page) {
       "'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n<meta name=\"viewport\" "
       "content=\"width=device-width,initial-scale=1\">\n<meta name=\"referrer\" "
       "content=\"no-referrer\">\n<title>" +
-      escaped(page.title) + "</title>\n<style>" + kStyle + "</style></head><body>\n<h1>" +
-      escaped(page.title) + "</h1>\n<dl>";
+      core::html_escaped(page.title) + "</title>\n<style>" + kStyle +
+      "</style></head><body>\n<h1>" + core::html_escaped(page.title) + "</h1>\n<dl>";
   for (const auto& [name, value] : page.facts) {
-    out += "<dt>" + escaped(name) + "</dt><dd>" + escaped(value) + "</dd>\n";
+    out += "<dt>" + core::html_escaped(name) + "</dt><dd>" + core::html_escaped(value) + "</dd>\n";
   }
   out += "</dl>\n<nav>";
   for (std::size_t i = 0; i < page.sections.size(); ++i) {
-    out +=
-        "<a href=\"#s" + std::to_string(i + 1) + "\">" + escaped(page.sections[i].title) + "</a>\n";
+    out += "<a href=\"#s" + std::to_string(i + 1) + "\">" +
+           core::html_escaped(page.sections[i].title) + "</a>\n";
   }
   out += "</nav>\n";
   for (std::size_t i = 0; i < page.sections.size(); ++i) {
-    out += "<section id=\"s" + std::to_string(i + 1) + "\"><h2>" + escaped(page.sections[i].title) +
-           "</h2>\n" + html_of(page.sections[i].blocks) + "</section>\n";
+    out += "<section id=\"s" + std::to_string(i + 1) + "\"><h2>" +
+           core::html_escaped(page.sections[i].title) + "</h2>\n" +
+           html_of(page.sections[i].blocks) + "</section>\n";
   }
-  return out + "<footer><p>" + escaped(page.note) + "</p></footer>\n</body></html>\n";
+  return out + "<footer><p>" + core::html_escaped(page.note) + "</p></footer>\n</body></html>\n";
 }
 
 }  // namespace tocsin::app::report

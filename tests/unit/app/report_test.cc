@@ -1,4 +1,4 @@
-// The report of a run: what is escaped, where charts draw, and that a summary of any shape makes a page.
+// The report of a run: where charts draw, and that a summary of any shape makes a page.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,7 +7,6 @@
 #include <random>
 
 #include "app/report/axis.h"
-#include "app/report/escape.h"
 #include "app/report/gather.h"
 #include "app/report/page.h"
 #include "app/report/run_report.h"
@@ -46,18 +45,6 @@ RunReport with_summary(const std::string& type, ValueMap summary) {
 
 std::string html_of_report(const RunReport& report) {
   return page_html(compose(report, "tocsin test", core::WallTime{}));
-}
-
-TEST(ReportEscape, LeavesNothingThatAPageWouldRead) {
-  EXPECT_EQ(escaped("<a href=\"x\" b='y'>&"), "&lt;a href=&quot;x&quot; b=&#39;y&#39;&gt;&amp;");
-  EXPECT_EQ(escaped("a\x01\x1b[31m\tb"), "a  [31m b");
-  EXPECT_EQ(escaped("\xC3("), "\xEF\xBF\xBD(");
-  EXPECT_EQ(escaped("\xF0\x9F\x98"), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
-  EXPECT_EQ(escaped("gr\xC3\xBC\xC3\x9F"), "gr\xC3\xBC\xC3\x9F");
-  EXPECT_EQ(escaped("a\xE2\x80\xAE"
-                    "b\xE2\x81\xA7"),
-            "a b ")
-      << "what turns the direction of a text";
 }
 
 TEST(ReportAxis, PlacesAndTicks) {
