@@ -6,12 +6,14 @@
 #include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 
 #include "app/health/health_watch.h"
 #include "app/process/sd_notify.h"
 #include "app/roles.h"
+#include "app/serve/http_routes.h"
 #include "app/serve/metrics.h"
 #include "app/serve/process_metrics.h"
 
@@ -29,7 +31,7 @@ struct App::Impl {
   core::Status open(const OpenTransport& open_transport, std::chrono::milliseconds patience);
   core::Status reach(std::chrono::milliseconds patience);
   core::Status serve();
-  HttpResponse answer(std::string_view path);
+  HttpRoutes routes();
   void start_threads();
   void keep(const std::stop_token& stop);
   void keep_small(core::Duration steady);
@@ -95,23 +97,34 @@ core::Status App::Impl::reach(std::chrono::milliseconds patience) {
   }
 }
 
-HttpResponse App::Impl::answer(std::string_view path) {
+HttpRoutes App::Impl::routes() {
   constexpr const char* kMetrics = "text/plain; version=0.0.4; charset=utf-8";
-  if (path == "/metrics") return {200, kMetrics, telemetry.render() + process_metrics()};
-  if (path == "/metrics/issues") return {200, kMetrics, parts.issue_metrics.render(clock.now())};
-  if (path == "/-/healthy" || path == "/healthz")
-    return {200, "text/plain; charset=utf-8", "healthy\n"};
-  if (path == "/-/ready" || path == "/readyz") {
-    if (ready()) return {200, "text/plain; charset=utf-8", "ready\n"};
-    return {503, "text/plain; charset=utf-8", "not ready: " + why_not_ready()};
-  }
-  return {404, "text/plain; charset=utf-8",
-          "not found; served here: /metrics /metrics/issues /-/healthy /-/ready\n"};
+  constexpr const char* kText = "text/plain; charset=utf-8";
+  const auto metrics = [this](const HttpRequest&) -> HttpAnswer {
+    return {200, telemetry.render() + process_metrics()};
+  };
+  const auto issues = [this](const HttpRequest&) -> HttpAnswer {
+    return {200, parts.issue_metrics.render(clock.now())};
+  };
+  const auto healthy = [](const HttpRequest&) -> HttpAnswer { return {200, "healthy\n"}; };
+  const auto readiness = [this](const HttpRequest&) -> HttpAnswer {
+    if (ready()) return {200, "ready\n"};
+    return {503, "not ready: " + why_not_ready()};
+  };
+  return HttpRoutes({
+      {"GET", "/metrics", kMetrics, metrics},
+      {"GET", "/metrics/issues", kMetrics, issues},
+      {"GET", "/-/healthy", kText, healthy},
+      {"GET", "/-/ready", kText, readiness},
+      {"GET", "/healthz", kText, healthy, false},
+      {"GET", "/readyz", kText, readiness, false},
+  });
 }
 
 core::Status App::Impl::serve() {
+  const auto table = std::make_shared<const HttpRoutes>(routes());
   auto server = HttpServer::start(
-      config.http, [this](std::string_view path) { return answer(path); }, log);
+      config.http, [table](const HttpRequest& request) { return table->answer(request); }, log);
   if (!server) return server.error();
   http = std::move(*server);
   return core::ok();

@@ -33,6 +33,17 @@ constexpr std::size_t kMostConnections = 128;
 constexpr std::size_t kTellEvery = 600;  // failures to accept: a minute of them
 constexpr std::size_t kMaxRequestBytes = 64 * 1024;
 
+using BeastRequest = http::request<http::string_body>;
+
+std::string_view borrowed(beast::string_view text) { return {text.data(), text.size()}; }
+
+HttpRequest request_of(const BeastRequest& request) {
+  const std::string_view target = borrowed(request.target());
+  const std::size_t mark = std::min(target.find('?'), target.size());
+  return {borrowed(request.method_string()), target.substr(0, mark),
+          target.substr(std::min(mark + 1, target.size())), request.body()};
+}
+
 class Session;
 
 /// The open connections. A client that opens many and asks for nothing must not take descriptors
@@ -97,17 +108,12 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void answer() {
     const auto& request = parser_->get();
-    HttpResponse made;
-    if (request.method() != http::verb::get && request.method() != http::verb::head) {
-      made = {405, "text/plain; charset=utf-8", "only GET and HEAD are served here\n"};
-    } else {
-      const std::string target(request.target());
-      made = handler_(std::string_view(target).substr(0, target.find('?')));
-    }
+    HttpResponse made = handler_(request_of(request));
     response_ = {};
     response_.version(request.version());
     response_.result(static_cast<unsigned>(made.status));
     response_.set(http::field::content_type, made.content_type);
+    if (!made.allow.empty()) response_.set(http::field::allow, made.allow);
     response_.keep_alive(request.keep_alive());
     response_.content_length(made.body.size());
     if (request.method() != http::verb::head) response_.body() = std::move(made.body);

@@ -4,8 +4,8 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
 
+#include "app/serve/http_routes.h"
 #include "config/config.h"
 #include "core/log.h"
 #include "core/result.h"
@@ -17,16 +17,11 @@ struct HttpConfig {
 };
 void read(config::Reader& in, HttpConfig& out);
 
-struct HttpResponse {
-  int status = 200;
-  std::string content_type = "text/plain; charset=utf-8";
-  std::string body;
-};
-
-/// Serves GET and HEAD only; the handler runs on the io thread and must not block.
+/// The handler answers every whole request, on the io thread, and must not block. An answer to HEAD
+/// has the headers of its body and no body.
 class HttpServer {
  public:
-  using Handler = std::function<HttpResponse(std::string_view path)>;
+  using Handler = std::function<HttpResponse(const HttpRequest&)>;
 
   /// Binds and starts. Port 0 picks a free one. Errors: invalid_argument (address),
   /// failed_precondition (port taken, by whom where that can be known).

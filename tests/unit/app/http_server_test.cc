@@ -17,6 +17,7 @@ namespace tocsin::app {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::string ask(const std::string& address, const std::string& request) {
@@ -43,10 +44,14 @@ class Http : public ::testing::Test {
   void SetUp() override {
     auto made = HttpServer::start(
         {"127.0.0.1:0"},
-        [](std::string_view path) -> HttpResponse {
-          if (path == "/hello") return {200, "text/plain", "hi\n"};
-          return {404, "text/plain", "no\n"};
-        },
+        [table = HttpRoutes({{"GET", "/hello", "text/plain",
+                              [](const HttpRequest& request) {
+                                return HttpAnswer{200, "hi " + std::string(request.query) + "\n"};
+                              }},
+                             {"POST", "/echo", "text/plain",
+                              [](const HttpRequest& request) {
+                                return HttpAnswer{201, std::string(request.body)};
+                              }}})](const HttpRequest& request) { return table.answer(request); },
         log_);
     ASSERT_TRUE(made) << made.error().message;
     server_ = std::move(*made);
@@ -61,17 +66,30 @@ class Http : public ::testing::Test {
 TEST_F(Http, ServesWhatTheHandlerSays) {
   const auto answer = get("GET /hello?x=1");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
-  EXPECT_THAT(answer, HasSubstr("\r\n\r\nhi\n"));
+  EXPECT_THAT(answer, HasSubstr("\r\nContent-Type: text/plain\r\n"));
+  EXPECT_THAT(answer, HasSubstr("\r\n\r\nhi x=1\n"));
 }
 
 TEST_F(Http, AnswersHeadWithoutABody) {
   const auto answer = get("HEAD /hello");
-  EXPECT_THAT(answer, HasSubstr("Content-Length: 3"));
+  EXPECT_THAT(answer, HasSubstr("Content-Length: 4"));
   EXPECT_EQ(answer.substr(answer.size() - 4), "\r\n\r\n");
 }
 
-TEST_F(Http, RefusesWhatChangesState) {
-  EXPECT_THAT(get("POST /hello"), StartsWith("HTTP/1.1 405"));
+TEST_F(Http, AnotherMethodIsRefusedWithTheAllowedOnes) {
+  const auto answer = get("POST /hello");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 405"));
+  EXPECT_THAT(answer, HasSubstr("\r\nAllow: GET, HEAD\r\n"));
+  EXPECT_THAT(get("GET /echo"), HasSubstr("\r\nAllow: POST\r\n"));
+  EXPECT_THAT(get("GET /hello"), Not(HasSubstr("Allow:")));
+}
+
+TEST_F(Http, TheHandlerGetsTheBody) {
+  const auto answer = ask(server_->address(),
+                          "POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+                          "Content-Length: 4\r\n\r\nabcd");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 201"));
+  EXPECT_THAT(answer, HasSubstr("\r\n\r\nabcd"));
 }
 
 TEST_F(Http, KeepsServingAfterGarbage) {
@@ -107,8 +125,8 @@ TEST(HttpConnections, TheOneThatWaitedLongestMakesRoomAndRequestsAreAnswered) {
   core::NullLog log;
   auto server = HttpServer::start(
       {"127.0.0.1:0"},
-      [](std::string_view) {
-        return HttpResponse{200, "text/plain", "hi\n"};
+      [](const HttpRequest&) {
+        return HttpResponse{200, "text/plain", "hi\n", ""};
       },
       log);
   ASSERT_TRUE(server);
@@ -129,7 +147,7 @@ TEST(HttpConnections, TheOneThatWaitedLongestMakesRoomAndRequestsAreAnswered) {
 
 TEST_F(Http, SaysWhichPortIsTaken) {
   const auto second = HttpServer::start(
-      {server_->address()}, [](std::string_view) { return HttpResponse{}; }, log_);
+      {server_->address()}, [](const HttpRequest&) { return HttpResponse{}; }, log_);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, core::Code::failed_precondition);
   EXPECT_THAT(second.error().message, HasSubstr(server_->address()));
@@ -140,7 +158,7 @@ TEST(HttpAddress, RefusesWhatIsNone) {
   core::NullLog log;
   for (const char* bad : {"localhost", "127.0.0.1:", "127.0.0.1:99999", "nowhere:1"}) {
     const auto made = HttpServer::start(
-        {bad}, [](std::string_view) { return HttpResponse{}; }, log);
+        {bad}, [](const HttpRequest&) { return HttpResponse{}; }, log);
     ASSERT_FALSE(made) << bad;
     EXPECT_EQ(made.error().code, core::Code::invalid_argument) << bad;
   }
