@@ -49,12 +49,12 @@ inline constexpr std::uint32_t kProfiler = 8;  // system metrics, step times and
 
 /// One built-in rule: what lists, schemas, docs and the configuration reader need to know.
 struct RuleDescriptor {
-  std::string_view name;           // "exploding_tensor"
-  std::string_view original_name;  // "ExplodingTensor"
-  std::string_view title;          // one sentence: what it finds
-  std::string_view unit;           // "tensor", "series", "clock", "node"
-  std::string_view needs;          // what must be captured, in words
-  std::string_view presets;        // how the two presets differ and why; empty = alike
+  std::string_view name;                // "exploding_tensor"
+  std::string_view original_name = {};  // "ExplodingTensor"; empty: a rule of our own
+  std::string_view title;               // one sentence: what it finds
+  std::string_view unit;                // "tensor", "series", "clock", "node"
+  std::string_view needs;               // what must be captured, in words
+  std::string_view presets = {};        // how the two presets differ and why; empty = alike
   core::Severity severity = core::Severity::warning;  // of the default preset
   std::vector<std::string_view> aliases = {};
   std::span<const std::string_view> metrics = {};  // of the node that it judges, by name

@@ -125,7 +125,8 @@ void describe_parameters(config::Reader& item) {
   std::vector<config::Shape> shapes;
   for (const RuleDescriptor& rule : builtin_rules()) {
     config::Shape& shape = shapes.emplace_back();
-    shape.values = {std::string(rule.name), std::string(rule.original_name)};
+    shape.values = {std::string(rule.name)};
+    if (!rule.original_name.empty()) shape.values.emplace_back(rule.original_name);
     shape.values.insert(shape.values.end(), rule.aliases.begin(), rule.aliases.end());
     shape.read = [&rule](config::Reader& in) { rule.read(in, Preset::tocsin); };
   }
@@ -222,6 +223,7 @@ void read_groups(config::Reader& root, RulesConfig& out) {
 
 const RuleDescriptor* find_rule(std::string_view name) {
   const std::string wanted = folded(name);
+  if (wanted.empty()) return nullptr;  // rules of our own have no original name
   for (const RuleDescriptor& rule : builtin_rules()) {
     if (folded(rule.name) == wanted || folded(rule.original_name) == wanted) return &rule;
     for (const std::string_view alias : rule.aliases) {

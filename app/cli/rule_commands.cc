@@ -206,8 +206,9 @@ int rules_describe(const Invocation& call) {
   const auto* rule = rules::find_rule(call.name);
   if (rule == nullptr) return no_such_rule(call.name);
   if (json) return describe_as_json(*rule);
+  const std::string original(rule->original_name);
   std::cout << core::wrapped(
-      std::string(rule->name) + " (" + std::string(rule->original_name) + "): ",
+      std::string(rule->name) + (original.empty() ? "" : " (" + original + ")") + ": ",
       std::string(rule->title), kListColumns, 2);
   if (const RunQuestion* question = question_of(rule->name)) {
     std::cout << "asks: " << question->asks << " (question " << question->number
