@@ -55,7 +55,7 @@ void widen(core::Dtype dtype, const std::byte* from, std::size_t n, double* to) 
       return convert<std::uint64_t>(from, n, plain, to);
     case Dtype::boolean:
       return convert<std::uint8_t>(
-          from, n, [](std::uint8_t x) { return x != 0 ? 1.0 : 0.0; }, to);
+          from, n, [](std::uint8_t x) { return static_cast<double>(x != 0); }, to);
     case Dtype::unknown:
     case Dtype::text:
       return;

@@ -93,6 +93,7 @@ struct CapturePlan::State {
       return grids[static_cast<std::size_t>(mode)];
     }
     void lay_grids(const CaptureConfig& section);
+    bool extend_grid(const SaveRule& save, bool& changed);
     [[nodiscard]] bool takes(Mode mode) const {
       return active && (modes >> static_cast<unsigned>(mode) & 1U) != 0;
     }
@@ -277,6 +278,18 @@ std::int64_t CapturePlan::smallest_every() const {
   return std::max<std::int64_t>(smallest, 1);
 }
 
+// Of several askers the densest grid at each step. False: it cannot be given.
+bool CapturePlan::State::Collection::extend_grid(const SaveRule& save, bool& changed) {
+  const Every& asked = *save.every;
+  const Every& own = grid(Mode::train).every;
+  if (asked.time > core::Duration{0} || asked.per_decade > 0) return false;
+  if (own.time > core::Duration{0} || own.per_decade > 0 || asked.steps < own.steps) {
+    dense.emplace_back().lay(save);
+    changed = true;
+  }
+  return true;
+}
+
 std::vector<std::string> CapturePlan::extend(const CollectionConfig& wanted, bool& changed) {
   auto& all = state_->collections;
   State::Collection* at = state_->find(wanted.name);
@@ -293,15 +306,8 @@ std::vector<std::string> CapturePlan::extend(const CollectionConfig& wanted, boo
     changed = true;
   }
   std::vector<std::string> refused;
-  const std::optional<Every>& asked_grid = wanted.save.every;
-  const Every& own = at->grid(Mode::train).every;
-  if (asked_grid && (asked_grid->time > core::Duration{0} || asked_grid->per_decade > 0)) {
-    refused.push_back(wanted.name + " every " + to_text(*asked_grid));
-  } else if (asked_grid && (own.time > core::Duration{0} || own.per_decade > 0 ||
-                            asked_grid->steps < own.steps)) {
-    SaveGrid& grid = at->dense.emplace_back();  // of several askers the densest at each step
-    grid.lay(wanted.save);
-    changed = true;
+  if (wanted.save.every && !at->extend_grid(wanted.save, changed)) {
+    refused.push_back(wanted.name + " every " + to_text(*wanted.save.every));
   }
   for (const std::string& statistic : wanted.statistics.value_or(std::vector<std::string>{})) {
     const auto asked = core::parse_statistic(statistic);

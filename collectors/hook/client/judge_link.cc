@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "core/json.h"
@@ -58,10 +59,26 @@ std::string beside_us() {
   return slash == std::string::npos ? std::string() : own.substr(0, slash + 1) + kLibrary;
 }
 
-template <typename F>
-bool find(void* handle, const char* name, F& out) {
-  out = reinterpret_cast<F>(dlsym(handle, name));
-  return out != nullptr;
+// False: one is missing.
+bool find_functions(void* handle, EngineLibrary& out) {
+  bool complete = true;
+  const auto find = [&](const char* name, auto& function) {
+    function = reinterpret_cast<std::decay_t<decltype(function)>>(dlsym(handle, name));
+    complete = complete && function != nullptr;
+  };
+  find("tocsin_engine_abi_version", out.abi_version);
+  find("tocsin_engine_last_error", out.last_error);
+  find("tocsin_engine_open", out.open);
+  find("tocsin_engine_record", out.record);
+  find("tocsin_engine_issues", out.issues);
+  find("tocsin_engine_wait", out.wait);
+  find("tocsin_engine_wake", out.wake);
+  find("tocsin_engine_catch_up", out.catch_up);
+  find("tocsin_engine_stats", out.stats);
+  find("tocsin_engine_cost", out.cost);
+  find("tocsin_engine_finish", out.finish);
+  find("tocsin_engine_close", out.close);
+  return complete;
 }
 
 core::Result<const EngineLibrary*> load() {
@@ -84,18 +101,7 @@ core::Result<const EngineLibrary*> load() {
                        "rules in this process need " + std::string(kLibrary) + ": " + why};
   }
   auto out = std::make_unique<EngineLibrary>();
-  const bool whole = find(handle, "tocsin_engine_abi_version", out->abi_version) &&
-                     find(handle, "tocsin_engine_last_error", out->last_error) &&
-                     find(handle, "tocsin_engine_open", out->open) &&
-                     find(handle, "tocsin_engine_record", out->record) &&
-                     find(handle, "tocsin_engine_issues", out->issues) &&
-                     find(handle, "tocsin_engine_wait", out->wait) &&
-                     find(handle, "tocsin_engine_wake", out->wake) &&
-                     find(handle, "tocsin_engine_catch_up", out->catch_up) &&
-                     find(handle, "tocsin_engine_stats", out->stats) &&
-                     find(handle, "tocsin_engine_cost", out->cost) &&
-                     find(handle, "tocsin_engine_finish", out->finish) &&
-                     find(handle, "tocsin_engine_close", out->close);
+  const bool whole = find_functions(handle, *out);
   if (!whole || out->abi_version() != TOCSIN_ENGINE_ABI_VERSION) {
     return core::Error{core::Code::failed_precondition,
                        std::string(kLibrary) + " is of another version"};

@@ -232,13 +232,48 @@ struct SharedTransport {
   }
 };
 
+std::string variable_of(const ProcessFacts& facts, const char* name) {
+  return facts.environment(name).value_or("");
+}
+
+// Where records go, by what the caller says or else by the environment.
+core::Status read_destination(const SettingsInput& input, const ProcessFacts& facts,
+                              decltype(Settings::transport)& transport) {
+  if (!input.out.empty()) return use_out("out", input.out, transport);
+  if (const std::string brokers = variable_of(facts, "TOCSIN_BROKERS"); !brokers.empty()) {
+    if (auto ok = check_brokers("TOCSIN_BROKERS", brokers); !ok) return ok;
+    use_brokers(brokers, transport);
+    return core::ok();
+  }
+  const std::string given = variable_of(facts, "TOCSIN_OUT");
+  return given.empty() ? core::ok() : use_out("TOCSIN_OUT", given, transport);
+}
+
+// Names the brokers, and says what is kept on disk while they are away.
+void use_kafka(const ValueMap& kafka, const ProcessFacts& facts, Settings& out) {
+  const std::string spool = variable_of(facts, kSpoolVariable);
+  if (spool != "off") out.spool = spool.empty() ? kSpoolFolder : spool;
+  if (const std::string limit = variable_of(facts, kSpoolLimitVariable); !limit.empty()) {
+    const auto bytes = size_of(limit);
+    out.spool_limit = bytes.value_or(out.spool_limit);
+    if (!bytes) {
+      out.warnings.push_back(std::string(kSpoolLimitVariable) + " \"" + limit +
+                             "\": give a size such as 1GiB");
+    }
+  }
+  out.out = "kafka";
+  for (const auto& [key, value] : kafka) {
+    const auto* text = core::as<std::string>(value);
+    if (key == "bootstrap.servers" && text != nullptr) out.out = std::string(kKafkaScheme) + *text;
+  }
+}
+
 }  // namespace
 
 Result<Settings> load_settings(const SettingsInput& input, const ProcessFacts& facts) {
-  const auto variable = [&](const char* name) { return facts.environment(name).value_or(""); };
   Settings out;
   const std::string file =
-      !input.config_file.empty() ? input.config_file : variable("TOCSIN_CONFIG");
+      !input.config_file.empty() ? input.config_file : variable_of(facts, "TOCSIN_CONFIG");
   if (!file.empty()) {
     SharedSections sections;
     out.warnings = read_shared(file, facts.environment, sections);
@@ -248,14 +283,7 @@ Result<Settings> load_settings(const SettingsInput& input, const ProcessFacts& f
     out.cluster = std::move(sections.cluster);
     for (const auto& [name, text] : sections.labels) out.labels.set(name, text);
   }
-  if (!input.out.empty()) {
-    if (auto ok = use_out("out", input.out, out.transport); !ok) return ok.error();
-  } else if (const std::string brokers = variable("TOCSIN_BROKERS"); !brokers.empty()) {
-    if (auto ok = check_brokers("TOCSIN_BROKERS", brokers); !ok) return ok.error();
-    use_brokers(brokers, out.transport);
-  } else if (const std::string given = variable("TOCSIN_OUT"); !given.empty()) {
-    if (auto ok = use_out("TOCSIN_OUT", given, out.transport); !ok) return ok.error();
-  }
+  if (auto ok = read_destination(input, facts, out.transport); !ok) return ok.error();
   if (!input.capture.empty()) {
     auto capture = parse_capture(input.capture, out.capture);
     if (!capture) return capture.error();
@@ -270,22 +298,7 @@ Result<Settings> load_settings(const SettingsInput& input, const ProcessFacts& f
   if (out.capture.dry_run) {
     out.out = "nowhere (dry run)";
   } else if (const auto* kafka = core::as<ValueMap>(out.transport.kafka)) {
-    const std::string spool = variable(kSpoolVariable);
-    if (spool != "off") out.spool = spool.empty() ? kSpoolFolder : spool;
-    if (const std::string limit = variable(kSpoolLimitVariable); !limit.empty()) {
-      const auto bytes = size_of(limit);
-      out.spool_limit = bytes.value_or(out.spool_limit);
-      if (!bytes) {
-        out.warnings.push_back(std::string(kSpoolLimitVariable) + " \"" + limit +
-                               "\": give a size such as 1GiB");
-      }
-    }
-    out.out = "kafka";
-    for (const auto& [key, value] : *kafka) {
-      const auto* text = core::as<std::string>(value);
-      if (key == "bootstrap.servers" && text != nullptr)
-        out.out = std::string(kKafkaScheme) + *text;
-    }
+    use_kafka(*kafka, facts, out);
   } else {
     out.out = out.transport.journal;
   }

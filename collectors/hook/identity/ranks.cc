@@ -49,6 +49,29 @@ bool is_here(std::string_view address) {
   return host == "localhost" || host == "127.0.0.1" || host == "[::1]" || address == "::1";
 }
 
+// What a cluster of TensorFlow comes to, seen by tasks of one type.
+struct ClusterTasks {
+  std::int64_t before = 0;  // those that are counted before the type
+  std::int64_t trains = 0;
+  bool found = false;  // the type is one that is known
+  bool here = true;    // all are on this host
+};
+
+ClusterTasks tasks_of(const Json& cluster, const std::string& type) {
+  ClusterTasks out;
+  for (const char* role : {"chief", "master", "worker", "ps", "evaluator"}) {
+    const Json addresses = cluster.value(role, Json::array());
+    const auto count = static_cast<std::int64_t>(addresses.is_array() ? addresses.size() : 0);
+    const std::string_view name(role);
+    if (name == type) out.found = true;
+    if (!out.found) out.before += count;
+    if (name != "ps" && name != "evaluator") out.trains += count;
+    for (const Json& one : addresses)
+      out.here = out.here && one.is_string() && is_here(one.get<std::string>());
+  }
+  return out;
+}
+
 // TensorFlow: {"cluster": {"chief": [addresses], "worker": […], "ps": […]}, "task": {"type", "index"}}.
 // Those that train are counted chief first; parameter servers and the evaluator behind them.
 bool from_tf_config(const Variables& env, Ranks& out) {
@@ -63,24 +86,11 @@ bool from_tf_config(const Variables& env, Ranks& out) {
   const Json& cluster = given["cluster"];
   out.index =
       task.value("index", Json()).is_number_integer() ? task["index"].get<std::int64_t>() : 0;
-  std::int64_t before = 0;
-  std::int64_t trains = 0;
-  bool found = false;
-  bool here = true;
-  for (const char* role : {"chief", "master", "worker", "ps", "evaluator"}) {
-    const Json addresses = cluster.value(role, Json::array());
-    const auto count = static_cast<std::int64_t>(addresses.is_array() ? addresses.size() : 0);
-    const std::string_view name(role);
-    if (name == type) found = true;
-    if (!found) before += count;
-    if (name != "ps" && name != "evaluator") trains += count;
-    for (const Json& one : addresses)
-      here = here && one.is_string() && is_here(one.get<std::string>());
-  }
-  if (!found || trains == 0) return false;
-  out.rank = before + out.index;
-  out.world = trains;
-  out.one_host = here;
+  const ClusterTasks tasks = tasks_of(cluster, type);
+  if (!tasks.found || tasks.trains == 0) return false;
+  out.rank = tasks.before + out.index;
+  out.world = tasks.trains;
+  out.one_host = tasks.here;
   if (type == "ps" || type == "evaluator") out.role = type;
   out.group = "tf_config:" + cluster.dump();
   return true;
