@@ -21,26 +21,35 @@ namespace {
 
 using nlohmann::json;
 
+bool is_plain_in_host(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '-' || c == ':' || c == '_';
+}
+
+bool is_hex(std::string_view text, std::size_t i) {
+  return i < text.size() && std::isxdigit(static_cast<unsigned char>(text[i])) != 0;
+}
+
+/// Of what stands behind the host.
+bool is_plain_in_path(std::string_view text, std::size_t i) {
+  const char c = text[i];
+  if (c <= ' ' || c > '~' || std::string_view("\"<>\\^`{|}").find(c) != std::string_view::npos) {
+    return false;
+  }
+  return c != '%' || (is_hex(text, i + 1) && is_hex(text, i + 2));
+}
+
 /// Would Alertmanager take it for a URL? One that it does not would have the whole request refused.
 bool is_link(std::string_view text) {
   const std::size_t host = text.starts_with("https://") ? 8 : text.starts_with("http://") ? 7 : 0;
   if (host == 0 || text.size() > 2048) return false;
   const auto end = std::min(text.find_first_of("/?#", host), text.size());
   const std::string_view authority = text.substr(host, end - host);
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '-' || c == ':' || c == '_';
-  };
-  if (authority.empty() || !std::all_of(authority.begin(), authority.end(), plain)) return false;
-  const auto hex = [&](std::size_t i) {
-    return i < text.size() && std::isxdigit(static_cast<unsigned char>(text[i])) != 0;
-  };
+  if (authority.empty() || !std::all_of(authority.begin(), authority.end(), is_plain_in_host)) {
+    return false;
+  }
   for (std::size_t i = end; i < text.size(); ++i) {
-    const char c = text[i];
-    if (c <= ' ' || c > '~' || std::string_view("\"<>\\^`{|}").find(c) != std::string_view::npos) {
-      return false;
-    }
-    if (c == '%' && !(hex(i + 1) && hex(i + 2))) return false;
+    if (!is_plain_in_path(text, i)) return false;
   }
   return true;
 }

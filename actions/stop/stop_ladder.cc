@@ -60,21 +60,25 @@ StopLadder::Step StopLadder::on_foreign(const core::Command& command, WallTime n
   return step;
 }
 
+// Written again, for workers that started later or by a person: what came to nothing is open again.
+bool StopLadder::is_known(const core::Command& command) {
+  const auto known = stops_.find(command.command_id);
+  if (known == stops_.end()) return false;
+  StopCase& stop = *known->second;
+  if (command.revision <= stop.command.revision) return true;
+  const bool open = !is_final(stop.state);
+  const bool over = stop.state == StopState::stopped || stop.state == StopState::already_ended;
+  if (open) stop.renew(command);
+  if (open || over) return true;
+  stops_.erase(known);
+  return false;
+}
+
 StopLadder::Step StopLadder::on_command(const core::Command& command, WallTime now) {
   Step step;
   if (command.action != "stop" || command.dry_run) return step;
   const WallTime at = moment(command.issued_at, now);
-  if (const auto known = stops_.find(command.command_id); known != stops_.end()) {
-    StopCase& stop = *known->second;
-    if (command.revision <= stop.command.revision) return step;
-    // Written again, for workers that started later or by a person: what came to nothing is open
-    // again.
-    const bool open = !is_final(stop.state);
-    const bool over = stop.state == StopState::stopped || stop.state == StopState::already_ended;
-    if (open) stop.renew(command);
-    if (open || over) return step;
-    stops_.erase(known);
-  }
+  if (is_known(command)) return step;
   std::uint32_t newest = 0;  // of what is known besides this command
   for (auto& [id, other] : stops_) {
     if (other->command.run != command.run) continue;

@@ -115,6 +115,7 @@ class StopLadder {
   [[nodiscard]] std::vector<std::pair<std::string, ProcessFence>> watched() const;
 
  private:
+  bool is_known(const core::Command& command);
   struct Run {
     std::uint32_t attempt = 0;  // the newest that is known
     std::optional<core::WallTime> ended_at;

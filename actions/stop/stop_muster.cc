@@ -50,6 +50,15 @@ Command put_off(Command command, std::int64_t step, Duration by) {
   return command;
 }
 
+// How long it takes to half of the way to the step, by the pace of the run.
+Duration half_way_to(std::int64_t step, const core::CurrentRun& run, WallTime now) {
+  if (!run.step || !run.step_seconds) return kHalfWay;
+  const auto left = static_cast<double>(std::max<std::int64_t>(step - *run.step, 0));
+  const Duration all = std::chrono::duration_cast<Duration>(
+      std::chrono::duration<double>(std::min(left * std::max(*run.step_seconds, 0.0), 3600.0)));
+  return (all - std::clamp<Duration>(now - run.step_at, {}, all)) / 2;
+}
+
 }  // namespace
 
 void StopMuster::on_command(const Command& command, WallTime now) {
@@ -73,15 +82,8 @@ void StopMuster::on_command(const Command& command, WallTime now) {
   if (again) open.times = before->second.times + (before->second.step < step ? 1 : 0);
   open.command = command;
   open.step = step;
-  Duration half = kHalfWay;
-  if (current && current->step && current->step_seconds) {
-    const auto left = static_cast<double>(std::max<std::int64_t>(step - *current->step, 0));
-    const Duration all = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(
-        std::min(left * std::max(*current->step_seconds, 0.0), 3600.0)));
-    half = (all - std::clamp<Duration>(now - current->step_at, {}, all)) / 2;
-  }
   open.read = now;
-  open.half_way = now + half;
+  open.half_way = now + (current ? half_way_to(step, *current, now) : kHalfWay);
   if (open_.size() >= kMaxRuns && !again) return;
   open_[command.run] = std::move(open);
 }

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <optional>
+#include <string_view>
 #include <utility>
 
 #include "actions/transport/mqtt_client.h"
@@ -174,6 +176,21 @@ std::string fill_topic(std::string_view pattern,
   return out.size() <= kMaxTopicBytes ? out : filled(pattern, true, value);
 }
 
+namespace {
+
+// Where the {name} or {{name}} that begins at `i` ends; nullopt: there is no name; npos: {{ is not closed by }}.
+std::optional<std::size_t> placeholder_end(std::string_view pattern, std::size_t i) {
+  const std::size_t braces = pattern.substr(i).starts_with("{{") ? 2 : 1;
+  const std::size_t end = pattern.find('}', i);
+  const std::string_view name =
+      end == std::string_view::npos ? "" : pattern.substr(i + braces, end - i - braces);
+  if (name.empty() || name.find_first_of("{/ ") != std::string_view::npos) return std::nullopt;
+  if (!pattern.substr(end).starts_with(braces == 2 ? "}}" : "}")) return std::string_view::npos;
+  return end + braces - 1;
+}
+
+}  // namespace
+
 std::string topic_problem(std::string_view pattern) {
   if (pattern.empty()) return "expected a topic";
   if (pattern.size() > 1000) return "a topic pattern has at most 1000 bytes";
@@ -199,15 +216,10 @@ std::string topic_problem(std::string_view pattern) {
     if (c == '+' || c == '#') return "a topic to publish to has no wildcards + and #";
     if (c == '}') return "} without {";
     if (c != '{') continue;
-    const std::size_t braces = pattern.substr(i).starts_with("{{") ? 2 : 1;
-    const std::size_t end = pattern.find('}', i);
-    const std::string_view name =
-        end == std::string_view::npos ? "" : pattern.substr(i + braces, end - i - braces);
-    if (name.empty() || name.find_first_of("{/ ") != std::string_view::npos) {
-      return "expected {name}, such as {job} or {rule}";
-    }
-    if (!pattern.substr(end).starts_with(braces == 2 ? "}}" : "}")) return "{{ is closed by }}";
-    i = end + braces - 1;
+    const auto end = placeholder_end(pattern, i);
+    if (!end) return "expected {name}, such as {job} or {rule}";
+    if (*end == std::string_view::npos) return "{{ is closed by }}";
+    i = *end;
   }
   return level_empty ? "a topic has no empty levels" : "";
 }
