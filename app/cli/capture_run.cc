@@ -264,8 +264,8 @@ class CaptureRun {
     std::cout << std::endl;
   }
 
-  int follow() {
-    follow_until_signalled();
+  // kOk: all have answered, or nobody is waited for any more.
+  int hear_answers() {
     const core::Duration until = clock_.monotonic() + options_.wait;
     while (goes_on() && !over_ && answers_.size() < ranks() && clock_.monotonic() < until) {
       const auto read =
@@ -281,6 +281,12 @@ class CaptureRun {
         if (const int failed = write(); failed != kOk) return failed;
       }
     }
+    return kOk;
+  }
+
+  int follow() {
+    follow_until_signalled();
+    if (const int failed = hear_answers(); failed != kOk) return failed;
     // Answered by all, or too late: a launch to come is not asked.
     if (profiles() && options_.wait > core::Duration::zero()) {
       if (auto gone = publish(ingest::withdraw_command(run_.run.uid, command_.action)); !gone) {

@@ -300,6 +300,18 @@ void tell_verdicts(const std::vector<RunVerdict>& verdicts) {
   }
 }
 
+// What the command and its processes read.
+void set_environment(const RunOptions& options, const ReportFile& report) {
+  // One id for all processes of this launch, unless a launcher of launchers has given one.
+  setenv("TOCSIN_LAUNCH", core::to_text(core::run_uid_v4()).c_str(), 0);
+  setenv(hook::kReportVariable, report.path().c_str(), 1);
+  if (!options.config_file.empty()) setenv("TOCSIN_CONFIG", options.config_file.c_str(), 1);
+  if (!options.out.empty()) {
+    unsetenv("TOCSIN_BROKERS");  // would go before it
+    setenv("TOCSIN_OUT", options.out.c_str(), 1);
+  }
+}
+
 }  // namespace
 
 int run_command(const RunOptions& options) {
@@ -311,15 +323,7 @@ int run_command(const RunOptions& options) {
   const ReportFile report;
   if (report.path().empty()) return tell("run: cannot create a temporary file"), kFailed;
 
-  // One id for all processes of this launch, unless a launcher of launchers has given one.
-  setenv("TOCSIN_LAUNCH", core::to_text(core::run_uid_v4()).c_str(), 0);
-  setenv(hook::kReportVariable, report.path().c_str(), 1);
-  if (!options.config_file.empty()) setenv("TOCSIN_CONFIG", options.config_file.c_str(), 1);
-  if (!options.out.empty()) {
-    unsetenv("TOCSIN_BROKERS");  // would go before it
-    setenv("TOCSIN_OUT", options.out.c_str(), 1);
-  }
-
+  set_environment(options, report);
   const bool off = switched_off();
   const StartUpFolder start_up(options.attach && !off);
   const char* named = std::getenv("TOCSIN_CONFIG");

@@ -112,6 +112,18 @@ std::string own_type(const std::string& parameter) {
   return parameter == "within" || parameter == kLimit ? "number" : "text";
 }
 
+/// A rule of one's own with `when`.
+bool has_condition(const rules::RuleSettings& rule) {
+  return is_declared(rule) && find_parameter(rule, "when") != nullptr;
+}
+
+/// Of a rule of one's own the parameters that it has been given are there, and some always.
+bool has_parameter(const rules::RuleSettings& rule, const std::string& parameter) {
+  if (is_declared(rule) && own_type(parameter) == "integer") return true;
+  if (has_condition(rule) && parameter == kLimit) return true;
+  return find_parameter(rule, parameter) != nullptr;
+}
+
 core::Result<const rules::RuleSettings*> rule_of(const Ask& ask, const rules::RulesConfig& rules) {
   std::vector<const rules::RuleSettings*> having;
   std::vector<std::string> names;
@@ -119,15 +131,11 @@ core::Result<const rules::RuleSettings*> rule_of(const Ask& ask, const rules::Ru
   for (const auto& rule : rules.rules) {
     names.push_back(rule.name);
     if (!ask.rule.empty() && ask.rule != rule.name) continue;
-    // Of a rule of one's own the parameters that it has been given are there, and these always.
+    if (has_parameter(rule, ask.parameter)) having.push_back(&rule);
     const bool own = is_declared(rule);
-    const bool always = own && own_type(ask.parameter) == "integer";
-    const bool when = own && find_parameter(rule, "when") != nullptr;
-    const bool limit = when && ask.parameter == kLimit;
-    if (always || limit || find_parameter(rule, ask.parameter) != nullptr) having.push_back(&rule);
     for (const auto& one : rule.parameters) parameters.push_back(one.name);
     if (own) parameters.insert(parameters.end(), {"for", "clear_after"});
-    if (when) parameters.emplace_back(kLimit);
+    if (has_condition(rule)) parameters.emplace_back(kLimit);
   }
   if (!ask.rule.empty() && std::find(names.begin(), names.end(), ask.rule) == names.end()) {
     return wrong("there is no rule \"" + ask.rule + "\" among those that judge" +
@@ -207,29 +215,37 @@ core::Result<std::vector<core::Value>> words_of(const std::string& text, bool sw
   return out;
 }
 
+/// Adds a number, unless it is the one before.
+void add_number(std::vector<core::Value>& out, double value, bool whole) {
+  if (whole) value = std::round(value);
+  core::Value one = whole ? core::Value(static_cast<std::int64_t>(value)) : core::Value(value);
+  if (out.empty() || !(out.back() == one)) out.push_back(std::move(one));
+}
+
+/// Numbers and durations, one by one.
+core::Result<std::vector<core::Value>> listed_values(const std::string& text, bool whole) {
+  std::vector<core::Value> out;
+  for (const std::string& one : parts(text, ',')) {
+    if (const auto value = number_in(one)) {
+      add_number(out, *value, whole);
+    } else if (core::parse_duration(one)) {
+      out.emplace_back(one);
+    } else {
+      return wrong("\"" + one + "\" is neither a number nor a duration");
+    }
+  }
+  if (out.size() > kMaxSteps) return wrong("more than " + std::to_string(kMaxSteps) + " values");
+  return out;
+}
+
 /// As they stand in the configuration of the rule.
 core::Result<std::vector<core::Value>> values_of(std::string text, const std::string& type) {
   if (type == "boolean" || type == "string") return words_of(text, type == "boolean");
   const bool whole = type == "integer";
   std::vector<core::Value> out;
-  const auto add = [&](double value) {
-    if (whole) value = std::round(value);
-    core::Value one = whole ? core::Value(static_cast<std::int64_t>(value)) : core::Value(value);
-    if (out.empty() || !(out.back() == one)) out.push_back(std::move(one));
-  };
   const std::size_t dots = text.find("..");
   if (dots == std::string::npos) {
-    for (const std::string& one : parts(text, ',')) {
-      if (const auto value = number_in(one)) {
-        add(*value);
-      } else if (core::parse_duration(one)) {
-        out.emplace_back(one);
-      } else {
-        return wrong("\"" + one + "\" is neither a number nor a duration");
-      }
-    }
-    if (out.size() > kMaxSteps) return wrong("more than " + std::to_string(kMaxSteps) + " values");
-    return out;
+    return listed_values(text, whole);
   }
   auto steps = steps_of(text);
   if (!steps) return steps.error();
@@ -238,7 +254,9 @@ core::Result<std::vector<core::Value>> values_of(std::string text, const std::st
   const auto first = number_in(low);
   const auto last = number_in(high);
   if (first && last && *first < *last) {
-    for (const double value : between(*first, *last, *steps)) add(value);
+    for (const double value : between(*first, *last, *steps)) {
+      add_number(out, value, whole);
+    }
     return out;
   }
   const auto from = core::parse_duration(low);
