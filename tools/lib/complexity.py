@@ -6,7 +6,7 @@ a decision, `T&& x` is not.
 
 import re
 
-LIMIT = 25
+LIMIT = 20
 NOISE = re.compile(
     r'//[^\n]*|/\*.*?\*/|^[ \t]*#(?:[^\n\\]|\\.)*'        # comments, directives
     r'|R"(\w*)\(.*?\)\1"|"(?:[^"\\\n]|\\.)*"'             # strings
