@@ -100,7 +100,7 @@ def test_a_sync_that_is_interrupted_goes_on_and_changes_no_verdict(server, tmp_p
 def test_what_cannot_be_synced_is_said(tmp_path, finished):
     directory, _ = finished
     environment = {"TOCSIN_BROKERS": "", "TOCSIN_CONFIG": ""}
-    assert "is sent to Kafka" in run_cli("sync", directory, "--to", str(tmp_path), env=environment)[2]
+    assert "no broker given" in run_cli("sync", directory, "--to", str(tmp_path), env=environment)[2]
     code, _, said = run_cli("sync", str(tmp_path / "nowhere"), "--to", "kafka://127.0.0.1:1", env=environment)
     assert code == 4 and "nowhere" in said
 
