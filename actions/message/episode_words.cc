@@ -45,6 +45,15 @@ std::string step_name(const Issue& issue) {
   return plain ? "step " : std::string(core::to_string(*issue.mode)) + " step ";
 }
 
+std::string cause_text(const core::Cause& cause) {
+  std::string out = cause.rule;
+  if (!cause.unit.empty()) out += " (" + cause.unit + ")";
+  if (!cause.step) return out;
+  out += " at ";
+  if (cause.mode) out += std::string(core::to_string(*cause.mode)) + " ";
+  return out + "step " + std::to_string(*cause.step);
+}
+
 }  // namespace
 
 std::string number(double value) {
@@ -211,14 +220,12 @@ std::string affected(const Issue& issue) {
 
 std::string causes(const Issue& issue) {
   std::string out;
+  std::string before;  // two kinds of one finding read the same
   for (const core::Cause& cause : issue.caused_by) {
-    if (!out.empty()) out += "; ";
-    out += cause.rule;
-    if (!cause.unit.empty()) out += " (" + cause.unit + ")";
-    if (!cause.step) continue;
-    out += " at ";
-    if (cause.mode) out += std::string(core::to_string(*cause.mode)) + " ";
-    out += "step " + std::to_string(*cause.step);
+    const std::string text = cause_text(cause);
+    if (text == before) continue;
+    out += (out.empty() ? "" : "; ") + text;
+    before = text;
   }
   return core::visible(out, kMaxEpisodeText);
 }

@@ -236,6 +236,9 @@ TEST(TextBody, SaysWhatCameBefore) {
   notification.issues[0].issue.caused_by.push_back(cause);
   EXPECT_THAT(text_body(notification, {}),
               HasSubstr("  Caused by   loss_spike (metric=loss) at train step 411\n"));
+  notification.issues[0].issue.caused_by.push_back(cause);  // another kind of the same finding
+  EXPECT_THAT(text_body(notification, {}),
+              HasSubstr("  Caused by   loss_spike (metric=loss) at train step 411\n"));
 }
 
 TEST(TextBody, SaysWhatWasFoundAndHowItEnded) {
