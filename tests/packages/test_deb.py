@@ -102,8 +102,8 @@ def test_the_units_start_the_program_of_this_installation(prefix):
         assert f"ExecStart={place}/bin/tocsin {role} " in (prefix / "lib/systemd/system" / unit).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("words, found", [("tocsin to", "topics"), ("tocsin topics pl", "plan"), ("tocsin topics export --format st", "strimzi"),
-                                          ("tocsin rules describe exploding", "exploding_tensor"), ("tocsin status --ou", "--out --output")])
+@pytest.mark.parametrize("words, found", [("tocsin to", "topics"), ("tocsin topics pl", "plan"), ("tocsin topics export --output st", "strimzi"),
+                                          ("tocsin rules describe exploding", "exploding_tensor"), ("tocsin status --ou", "--output")])
 def test_shells_complete(prefix, words, found):
     environment = {**os.environ, "PATH": f"{prefix}/bin:{os.environ['PATH']}"}
     script = prefix / "share/bash-completion/completions/tocsin"
