@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/cli/looking.h"
+#include "app/cli/rule_choice.h"
 #include "app/process/exit_code.h"
 #include "app/recordings/evidence_copy.h"
 #include "app/recordings/recording.h"

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "app/config/app_config.h"
 #include "app/config/config_path.h"
 #include "app/config/transport_sections.h"
 #include "collectors/hook/hook.h"
