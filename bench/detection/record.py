@@ -4,7 +4,6 @@
 """
 import argparse
 import functools
-import importlib
 import json
 import os
 import pathlib
@@ -13,23 +12,13 @@ import warnings
 
 import torch
 
-from bench.detection.corpus import eleventh, planted, tenth, training, twelfth
-from bench.detection.corpus.early import adversarial, boosting, faults, jobs, partial, warm
-from bench.detection.corpus.eighth import faults as eighth_faults, frameworks as eighth_frameworks, loops as eighth_loops, trees as eighth_trees
-from bench.detection.corpus.fifth import loops as fifth_loops
-from bench.detection.corpus.seventh import faults as seventh_faults, loops as seventh_loops, trees as seventh_trees
-from bench.detection.corpus.ninth import faults as ninth_faults, frameworks as ninth_frameworks, loops as ninth_loops, trees as ninth_trees
-from bench.detection.corpus.sixth import faults as sixth_faults, frameworks as sixth_frameworks, loops as sixth_loops, trees as sixth_trees
-
-for part in ("early.modern", "early.fresh", "early.third", "fourth.tasks", "fifth.tasks", "sixth.tasks", "sixth.ways", "seventh.pictures", "seventh.words",
-             "seventh.tables", "eighth.pictures", "eighth.words", "eighth.tables", "eighth.ways", "ninth.pictures", "ninth.words", "ninth.tables",
-             "early.more_faults", "fourth.faults", "sixth.faults", "early.long"):
-    importlib.import_module(f"bench.detection.corpus.{part}")  # its jobs or faults enter themselves into the table
+from bench.detection.corpus import sets
+from bench.detection.corpus.boosting import few_rounds
+from bench.detection.corpus.recipes import faults, jobs, training
 
 NOTES = "runs.jsonl"
-LOOPS = (adversarial, partial, warm, fifth_loops, sixth_trees, sixth_loops, sixth_frameworks, seventh_loops, seventh_trees, eighth_loops, eighth_frameworks,
-         eighth_trees, ninth_loops, ninth_frameworks, ninth_trees, *tenth.PARTS, *eleventh.PARTS, *planted.PARTS, *twelfth.PARTS)
-OTHERS = {**{name: part for part in LOOPS for name in part.TUNING}, **{name: boosting for name in boosting.job_names()}}
+LOOPS, DRAWN, ROUNDS = sets.load()
+OTHERS = {**{name: part for part in LOOPS for name in part.TUNING}, **{name: few_rounds for name in few_rounds.job_names()}}
 
 
 def job_names():
@@ -46,18 +35,15 @@ def is_tuning(name):
 
 def fault_names(name):
     """The faults that make sense for a job."""
-    if name in OTHERS and name not in boosting.TUNING:
+    if name in OTHERS and name not in few_rounds.TUNING:
         return getattr(OTHERS[name], "fault_names", lambda _: list(OTHERS[name].FAULTS))(name)
     if name in OTHERS:
-        return [fault for fault in boosting.FAULTS if boosting.applies(fault, name)]
+        return [fault for fault in few_rounds.FAULTS if few_rounds.applies(fault, name)]
     fitting = [one.name for one in faults.FAULTS.values() if one.fits(jobs.JOBS[name])]
-    if "ninth" in jobs.JOBS[name].traits:
-        return ninth_faults.drawn(name, fitting)
-    if "eighth" in jobs.JOBS[name].traits:
-        return eighth_faults.drawn(name, fitting)
-    if "seventh" in jobs.JOBS[name].traits:
-        return seventh_faults.drawn(name, fitting)
-    return sixth_faults.drawn(name, fitting) if "sixth" in jobs.JOBS[name].traits else fitting
+    for of_set, drawn in DRAWN:
+        if of_set in jobs.JOBS[name].traits:
+            return drawn(name, fitting)
+    return fitting
 
 
 def onset_of(name, fault):
@@ -73,8 +59,7 @@ def record(name, fault, seed, out):
     """One run; what is noted of it, or None where the fault cannot be made."""
     title = f"{name}-{fault or 'healthy'}-{seed}-{time.time_ns()}"
     start = time.monotonic()
-    rounds = (boosting, warm, sixth_trees, seventh_trees, eighth_trees, tenth.boosting, eleventh.trees, twelfth.trees)
-    every = 1 if any(name in part.TUNING for part in rounds) else 10  # rounds, or steps between saves
+    every = 1 if any(name in part.TUNING for part in ROUNDS) else 10  # rounds, or steps between saves
     if name in OTHERS:
         try:
             uid, steps, best, *passes = OTHERS[name].run(fault, seed, out, name, title)

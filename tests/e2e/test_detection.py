@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from bench.detection import harm, judge, record, report
-from bench.detection.corpus import eleventh, tenth, twelfth
-from bench.detection.corpus.eighth import faults as eighth_faults
-from bench.detection.corpus.seventh import faults as seventh_faults
+from bench.detection.corpus import sets
+from bench.detection.corpus.recipes import faults_of_evaluations, faults_of_noise
+from bench.detection.corpus.scripts import glyphs, shapes, support
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +114,7 @@ def test_an_unknown_job_is_refused_by_name(tmp_path):
 @pytest.mark.parametrize("name", ["sentences", "ratings", "nodes", "queue"])
 def test_a_job_of_the_seventh_set_draws_its_faults_from_those_that_can_be_made_there(name):
     chosen = record.fault_names(name)
-    assert len(chosen) == seventh_faults.EACH == len(set(chosen)) and not set(chosen) & seventh_faults.UNFIT.get(name, set())
+    assert len(chosen) == faults_of_noise.EACH == len(set(chosen)) and not set(chosen) & faults_of_noise.UNFIT.get(name, set())
     made = 0
     for one in chosen:
         try:
@@ -141,7 +141,7 @@ def test_faults_of_the_seventh_set_begin_where_they_say():
 @pytest.mark.parametrize("name", ["clicks", "rotates", "beliefs", "unscheduled", "inducing"])
 def test_a_job_of_the_eighth_set_draws_its_faults_from_those_that_can_be_made_there(name):
     chosen = record.fault_names(name)
-    assert len(chosen) == eighth_faults.EACH == len(set(chosen)) and not set(chosen) & eighth_faults.UNFIT.get(name, set())
+    assert len(chosen) == faults_of_evaluations.EACH == len(set(chosen)) and not set(chosen) & faults_of_evaluations.UNFIT.get(name, set())
     for one in chosen:
         record.faults.FAULTS[one].change(record.jobs.recipe(name, 0), torch.Generator().manual_seed(1))
 
@@ -169,43 +169,43 @@ def test_faults_of_the_eighth_set_change_what_they_say():
     assert torch.equal(letters.on_batch[-1](0, letters.split.x, letters.split.y)[1], letters.split.x)
 
 
-@pytest.mark.parametrize("part", eleventh.PARTS, ids=lambda part: part.__name__.rsplit(".", 1)[-1])
+@pytest.mark.parametrize("part", sets.SETS["eleventh"].parts(), ids=lambda part: part.__name__.rsplit(".", 1)[-1])
 def test_a_job_of_the_eleventh_set_has_faults_that_are_explained(part):
-    words = {**tenth.support.WORDS, **eleventh.support.WORDS}
+    words = {**support.WORDS, **glyphs.WORDS}
     for name in part.TUNING:
         assert name in record.job_names() and not record.is_tuning(name) and f"\n{name} " in part.__doc__
         assert 5 <= len(part.fault_names(name)) == len(set(part.fault_names(name))) <= 9 and set(part.fault_names(name)) <= set(words)
 
 
-@pytest.mark.parametrize("part", twelfth.PARTS, ids=lambda part: part.__name__.rsplit(".", 1)[-1])
+@pytest.mark.parametrize("part", sets.SETS["twelfth"].parts(), ids=lambda part: part.__name__.rsplit(".", 1)[-1])
 def test_a_job_of_the_twelfth_set_has_faults_that_are_explained(part):
     for name in part.TUNING:
         assert name in record.job_names() and not record.is_tuning(name) and f"\n{name} " in part.__doc__
         faults = part.fault_names(name)
-        assert 6 <= len(faults) == len(set(faults)) <= 9 and set(faults) <= set(twelfth.support.ALL_WORDS)
+        assert 6 <= len(faults) == len(set(faults)) <= 9 and set(faults) <= set(shapes.ALL_WORDS)
 
 
 def test_shapes_and_phrases_of_the_twelfth_set_are_what_they_say():
-    images, kinds, masks, boxes = twelfth.support.shapes(3, 50, (0, 5))
+    images, kinds, masks, boxes = shapes.shapes(3, 50, (0, 5))
     assert images.shape == masks.shape == (50, 1, 16, 16) and set(kinds.tolist()) == {0, 5} and boxes.shape == (50, 3)
     assert float(images[masks > 0].mean()) > float(images[masks == 0].mean()) + 50 and 0 < float(masks.mean()) < 0.5
-    one, other = twelfth.support.phrases(1, 40), twelfth.support.phrases(1, 40, tongue=1)
+    one, other = shapes.phrases(1, 40), shapes.phrases(1, 40, tongue=1)
     assert one.shape == (40, 14) and int(one.min()) >= 1 and int(one.max()) <= 15 and not torch.equal(one, other)
 
 
 def test_no_two_jobs_have_one_name():
-    names = [*record.jobs.JOBS, *(name for part in record.LOOPS for name in part.TUNING), *record.boosting.job_names()]
+    names = [*record.jobs.JOBS, *(name for part in record.LOOPS for name in part.TUNING), *record.few_rounds.job_names()]
     assert len(names) == len(set(names)) == len(record.job_names())
 
 
 def test_faults_of_the_eleventh_set_change_what_they_say():
     y = torch.arange(900) % 3
-    changed = eleventh.support.labelled(y, "class_random", 3)
+    changed = glyphs.labelled(y, "class_random", 3)
     assert torch.equal(changed[y != 1], y[y != 1]) and 60 < int((changed[y == 1] == 1).sum()) < 140
     rates = {}
     for fault in (None, "schedule_ends_early", "warmup_endless"):
         optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], 1.0)
-        scheduler = eleventh.support.warmed(optimizer, 100, 10, fault)
+        scheduler = glyphs.warmed(optimizer, 100, 10, fault)
         rates[fault] = []
         for _ in range(100):
             rates[fault].append(optimizer.param_groups[0]["lr"])

@@ -120,7 +120,7 @@ def test_a_plot_takes_whatever_it_is_asked():
 def test_the_planted_set_has_three_programs_and_every_kind_has_words():
     pytest.importorskip("torch")
     from bench.detection.corpus.planted import programs
-    from bench.detection.corpus.tenth import support
+    from bench.detection.corpus.scripts import support
     assert len(programs.TUNING) == 3
     kinds = {fault for name in programs.TUNING for fault in programs.fault_names(name)}
     assert kinds - set(programs.WORDS) - set(support.WORDS) == set()

@@ -1,4 +1,1 @@
-"""The planted set: the kinds of faults of a published benchmark (TheDeepChecker), written by us in PyTorch on three programs of our own."""
-from . import programs
-
-PARTS = (programs,)
+"""The kinds of faults of a published benchmark (TheDeepChecker), written by us in PyTorch on three programs of our own."""

@@ -14,8 +14,8 @@ from torch.nn import functional
 
 import tocsin
 
-from ..eleventh.support import glyphs
-from ..tenth.support import ended, entered, errors, from_start, labelled
+from ..scripts.glyphs import glyphs
+from ..scripts.support import ended, entered, errors, from_start, labelled
 
 WORDS = {
     "rate_large": "thirty times the learning rate",

@@ -1,0 +1,1 @@
+"""Trainings in frameworks, and without any."""

@@ -1,0 +1,1 @@
+"""Graphs, pairs and recommendations."""
