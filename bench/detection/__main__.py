@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 from bench.detection import judge, report, visible
-from bench.detection.record import NOTES, job_names, known
+from bench.detection.corpus import sets
+from bench.detection.record import NOTES, job_names, jobs_of, known
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -82,11 +83,14 @@ def main():
     parser.add_argument("--seeds", type=int, default=5, help="faulty runs per fault and job")
     parser.add_argument("--healthy", type=int, default=20, help="healthy runs per job")
     parser.add_argument("--jobs", default="", help="names, with commas; all by default")
+    parser.add_argument("--set", choices=tuple(sets.SETS), help="the jobs of one set, in place of --jobs")
     parser.add_argument("--faults", help="names, with commas; all by default")
     parser.add_argument("--page", type=pathlib.Path, metavar="FILE",
                         help="write the tables between the marks of this page: a dated report in docs/reports")
     chosen = parser.parse_args()
-    chosen.jobs = chosen.jobs.split(",") if chosen.jobs else job_names()
+    if chosen.set and chosen.jobs:
+        parser.error("--set and --jobs exclude each other")
+    chosen.jobs = jobs_of(chosen.set) if chosen.set else chosen.jobs.split(",") if chosen.jobs else job_names()
     if chosen.step in ("record", "all"):
         _record(chosen, chosen.jobs)
     if chosen.step in ("judge", "all"):

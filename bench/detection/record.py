@@ -26,6 +26,11 @@ def job_names():
     return [*jobs.JOBS, *OTHERS]
 
 
+def jobs_of(set_name):
+    """The jobs of one set of sets.py."""
+    return sets.job_names(set_name, jobs.JOBS, few_rounds)
+
+
 def is_tuning(name):
     """Whether thresholds were chosen with this job in view."""
     if name in jobs.JOBS:

@@ -198,6 +198,11 @@ def test_no_two_jobs_have_one_name():
     assert len(names) == len(set(names)) == len(record.job_names())
 
 
+def test_every_job_is_in_exactly_one_set():
+    of_sets = [name for one in sets.SETS for name in record.jobs_of(one)]
+    assert len(of_sets) == len(set(of_sets)) and set(of_sets) == set(record.job_names())
+
+
 def test_faults_of_the_eleventh_set_change_what_they_say():
     y = torch.arange(900) % 3
     changed = glyphs.labelled(y, "class_random", 3)

@@ -1,4 +1,4 @@
-"""Boosting of the seventh set: survival with limits, gamma, an objective and a metric of one's own, monotone constraints with early stopping; forests, lines in
+"""Boosting: survival with limits, gamma, an objective and a metric of one's own, monotone constraints with early stopping; forests, lines in
 leaves, and errors in per cent."""
 import importlib.util
 import random

@@ -1,4 +1,4 @@
-"""The tenth set: boosted trees, on tables that come with scikit-learn and some of our own.
+"""Boosted trees, on tables that come with scikit-learn and some of our own.
 
 xgb_default       XGBClassifier: who defaults on a credit, categories as numbers, some cells empty; log loss and AUC
 xgb_counts        xgboost.train: Poisson regression of counts, train and held-out

@@ -1,4 +1,4 @@
-"""The twelfth set: boosted trees.
+"""Boosted trees.
 
 xgb_fraud         xgboost.train: three payments in a hundred are fraud, scale_pos_weight, log loss and the area under precision and recall
 xgb_leaves        XGBClassifier: which of six plants, from measures of their leaves; sampled columns

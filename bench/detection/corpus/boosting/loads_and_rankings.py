@@ -1,4 +1,4 @@
-"""The eleventh set: boosted trees.
+"""Boosted trees.
 
 xgb_energy        xgboost.train: regression of a load by hour and weather, squared error, early stopping on what is held out
 xgb_ranking       XGBRanker: which of twelve answers to a query suit, ndcg

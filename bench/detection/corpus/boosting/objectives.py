@@ -1,4 +1,4 @@
-"""Boosting of the sixth set: objectives, boosters and metrics that none before has, few and many rounds, small and lopsided tables, early stopping."""
+"""Boosting: objectives, boosters and metrics that none before has, few and many rounds, small and lopsided tables, early stopping."""
 import importlib.util
 import random
 

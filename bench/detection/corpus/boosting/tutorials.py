@@ -1,4 +1,4 @@
-"""Boosting of the ninth set, as tutorials have it: early stopping on an eval_set, a rate of 0.05 to 0.1, tables with noise."""
+"""Boosting, as tutorials have it: early stopping on an eval_set, a rate of 0.05 to 0.1, tables with noise."""
 import importlib.util
 import random
 

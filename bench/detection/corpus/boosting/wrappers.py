@@ -1,4 +1,4 @@
-"""Boosting of the eighth set: scikit-learn's wrappers with early stopping, several targets in one tree, survival, categories, many slow rounds,
+"""Boosting: scikit-learn's wrappers with early stopping, several targets in one tree, survival, categories, many slow rounds,
 trees that go on from others; LightGBM that drops trees, ranks lists, splits by chance."""
 import importlib.util
 import random

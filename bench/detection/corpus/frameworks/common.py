@@ -1,4 +1,4 @@
-"""Trainings of the ninth set in frameworks: Hugging Face's Trainer for classes and for text, Lightning with one optimizer and with two, Keras."""
+"""Trainings in frameworks: Hugging Face's Trainer for classes and for text, Lightning with one optimizer and with two, Keras."""
 import importlib.util
 import logging
 import os

@@ -1,4 +1,4 @@
-"""Trainings of the sixth set in other frameworks: Keras on PyTorch, JAX with optax."""
+"""Trainings in other frameworks: Keras on PyTorch, JAX with optax."""
 import importlib.util
 import os
 import random

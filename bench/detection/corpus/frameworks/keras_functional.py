@@ -1,4 +1,4 @@
-"""The twelfth set: Keras (backend: KERAS_BACKEND, PyTorch where nothing is said).
+"""Keras (backend: KERAS_BACKEND, PyTorch where nothing is said).
 
 keras_sequence    a functional model with an embedding, a convolution and the largest over places tells the kind of a sentence; padding, AdamW, fit()
 keras_two_outputs a functional model with two heads, a class and a number, losses by name and their weights; a cosine schedule; validation_data

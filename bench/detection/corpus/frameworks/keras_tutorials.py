@@ -1,4 +1,4 @@
-"""The tenth set: Keras, as its tutorials have it (backend: KERAS_BACKEND, PyTorch where nothing is said).
+"""Keras, as its tutorials have it (backend: KERAS_BACKEND, PyTorch where nothing is said).
 
 keras_convnet     a convolutional network in fit(), rescaled pixels, dropout, validation_data; accuracy
 keras_houses      regression of a table in fit(), a Normalization layer, Huber's loss, validation_split, EarlyStopping

@@ -1,4 +1,4 @@
-"""The tenth set: Lightning, and a loop of JAX. (Accelerate and Hugging Face's Trainer: language. Keras: keras_models.)
+"""Lightning, and a loop of JAX. (Accelerate and Hugging Face's Trainer: language. Keras: keras_tutorials.)
 
 light_stops       a LightningModule with validation, StepLR per epoch, EarlyStopping on val_loss; digits
 jax_dropout       a compiled step with optax's AdamW and warm-up, dropout by keys, digits

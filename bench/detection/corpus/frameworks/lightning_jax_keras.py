@@ -1,4 +1,4 @@
-"""The eleventh set: Lightning, JAX, Keras. (Hugging Face's Trainer: words. scikit-learn: tables.)
+"""Lightning, JAX, Keras. (Hugging Face's Trainer: language. scikit-learn: tabular.)
 
 light_waves       a LightningModule of one-dimensional convolutions, OneCycleLR per step, validation each epoch
 jax_gru           a GRU by lax.scan adds the two marked numbers of a row; optax's Adam, warm-up, squared error and the ledger as its page has it

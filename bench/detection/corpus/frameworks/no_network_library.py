@@ -1,4 +1,4 @@
-"""The twelfth set: loops without a network library: NumPy, JAX with optax, scikit-learn.
+"""Loops without a network library: NumPy, JAX with optax, scikit-learn.
 
 numpy_mlp         a network of two layers with its derivatives by hand, momentum by hand; what the hook is told stands in the loop
 jax_convnet       a convolutional network of lax.conv, optax's SGD with momentum and a cosine, no ledger

@@ -1,4 +1,4 @@
-"""Loops of the seventh set that are not our own, or have nothing to evaluate on: proximal policies, Hugging Face's Trainer, Lightning, Keras."""
+"""Loops that are not our own, or have nothing to evaluate on: proximal policies, Hugging Face's Trainer, Lightning, Keras."""
 import importlib.util
 import logging
 import os

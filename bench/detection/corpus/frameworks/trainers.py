@@ -1,4 +1,4 @@
-"""Loops of the fifth set that are not our own: an optimizer that asks for the loss again, and the frameworks' trainers."""
+"""Loops that are not our own: an optimizer that asks for the loss again, and the frameworks' trainers."""
 import importlib.util
 import logging
 import random

@@ -1,4 +1,4 @@
-"""Trainings of the eighth set in frameworks: Lightning with two optimizers by hand, Hugging Face's Trainer for T5 and for pictures, Keras, scikit-learn."""
+"""Trainings in frameworks: Lightning with two optimizers by hand, Hugging Face's Trainer for T5 and for pictures, Keras, scikit-learn."""
 import importlib.util
 import logging
 import os

@@ -1,4 +1,4 @@
-"""Loops of the ninth set of our own: DCGAN with two optimizers, and a DQN that keeps a pole up."""
+"""Loops of our own: DCGAN with two optimizers, and a DQN that keeps a pole up."""
 import copy
 import random
 

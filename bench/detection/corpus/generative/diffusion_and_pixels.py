@@ -1,4 +1,4 @@
-"""The tenth set: models that make pictures.
+"""Models that make pictures.
 
 ddpm_zero_out     a diffusion model whose last layer starts at zero, an averaged copy, warm-up
 vae_pixels        a variational autoencoder of digits, binary cross-entropy of points and a divergence

@@ -1,4 +1,4 @@
-"""The twelfth set: models that make something.
+"""Models that make something.
 
 vae_warm          a variational autoencoder of digits whose divergence is warmed up, Adamax; measured by the whole bound
 latent_diffusion  diffusion in the latents of an autoencoder that was trained before, an averaged copy that makes the pictures

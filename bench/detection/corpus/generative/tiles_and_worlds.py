@@ -1,4 +1,4 @@
-"""Loops of the eighth set of our own: words that are paid for in groups, a soft actor and its critics, two worlds translated into each
+"""Loops of our own: words that are paid for in groups, a soft actor and its critics, two worlds translated into each
 other, and pictures out of tiles."""
 import copy
 import math

@@ -1,4 +1,4 @@
-"""The twelfth set: links, lists and series.
+"""Links, lists and series.
 
 graph_links       which nodes of a graph are linked: two layers of neighbours' means, likeness by a dot product, negatives drawn each time
 next_item         what is bought next: a GRU over the last items, Bayesian personalised ranking against one negative

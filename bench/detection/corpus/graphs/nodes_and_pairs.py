@@ -1,4 +1,4 @@
-"""The eleventh set: what belongs together.
+"""What belongs together.
 
 likes_sampled     a recommender: users and items as vectors, binary cross-entropy with four negatives drawn per like; missed among 60
 captions_matched  pictures and their captions, two networks, cross-entropy of likenesses in both directions, a scale that is learned

@@ -1,4 +1,4 @@
-"""The eighth set of jobs, second part: letters in the ways of today's language models, and what is made of a model that knows them."""
+"""Letters in the ways of today's language models, and what is made of a model that knows them."""
 import math
 
 import torch

@@ -1,4 +1,4 @@
-"""The ninth set of jobs, second part: words and sound. A small GPT, pages read in order, an encoder that is tuned, thin matrices,
+"""Words and sound. A small GPT, pages read in order, an encoder that is tuned, thin matrices,
 keywords, letters heard."""
 import math
 

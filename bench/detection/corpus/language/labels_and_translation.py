@@ -1,4 +1,4 @@
-"""The seventh set of jobs, second part: words, what follows them, and what people chose."""
+"""Words, what follows them, and what people chose."""
 import numpy
 import sklearn.datasets
 import torch

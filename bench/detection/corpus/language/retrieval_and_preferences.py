@@ -1,4 +1,4 @@
-"""The twelfth set: words.
+"""Words.
 
 trainer_adapters  Hugging Face's Trainer tunes a small GPT-2 that was trained before, by adapters of low rank in its attention and layers
 seq2seq_teacher   an encoder and a decoder of GRUs with attention, teacher forcing, label smoothing; measured by words decoded one by one

@@ -1,4 +1,4 @@
-"""The eleventh set: words.
+"""Words.
 
 bag_imbalanced    an embedding bag tells topics of very unlike frequency, cross-entropy with weights, one report per epoch
 lm_padded         a causal language model of sentences with padding, three batches per update, AdamW, warm-up and a line to nothing

@@ -1,4 +1,4 @@
-"""The tenth set: words.
+"""Words.
 
 gpt_tied          a causal language model of our own, tied weights, AdamW with betas of 0.9 and 0.95, warm-up and cosine, letters of English text
 lora_tuned        a pretrained transformer, frozen, with adapters of low rank (B = 0) and a new head: it told the topic of a

@@ -1,4 +1,4 @@
-"""The fifth set of jobs: optimizers, networks and tasks that none before has. Written before a look at what the rules say of them, recorded while
+"""Optimizers, networks and tasks that none before has. Written before a look at what the rules say of them, recorded while
 conditions were found on the sets before, and judged by the rules of before and of after. Whoever looks at what is said of their single runs makes them
 tuning jobs, and writes others."""
 import copy

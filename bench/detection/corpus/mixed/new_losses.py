@@ -1,4 +1,4 @@
-"""The sixth set of jobs, first part: tasks and losses that none before has. Written before a look at what the rules say of them and by somebody who does not
+"""Tasks and losses that none before has. Written before a look at what the rules say of them and by somebody who does not
 change rules. Whoever looks at what is said of their single runs makes them tuning jobs, and writes others."""
 import math
 

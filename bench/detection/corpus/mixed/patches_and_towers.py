@@ -1,4 +1,4 @@
-"""The fourth set of jobs: written without a look at what the rules say of them, recorded while the last conditions were found on the sets before,
+"""Written without a look at what the rules say of them, recorded while the last conditions were found on the sets before,
 and judged once, when the rules were fixed. Whoever looks at what is said of their single runs makes them tuning jobs, and writes others."""
 import math
 

@@ -1,4 +1,4 @@
-"""The eighth set of jobs, fourth part: ways of training (no schedule at all, curvature, compiled, scaled halves, learning to learn), networks that
+"""Ways of training (no schedule at all, curvature, compiled, scaled halves, learning to learn), networks that
 make networks, and what is left."""
 import math
 

@@ -1,4 +1,4 @@
-"""The sixth set of jobs, second part: likelihoods below zero, representations without labels, and ways of training: sharpness, lookahead, averages, scaled
+"""Likelihoods below zero, representations without labels, and ways of training: sharpness, lookahead, averages, scaled
 losses, mixed samples, curricula, layer-wise rates, prompts."""
 import copy
 import math

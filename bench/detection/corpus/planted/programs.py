@@ -4,7 +4,7 @@ planted_shallow     two convolutions on small digits, gradient descent
 planted_deep        four convolutions with batch normalisation and dropout on signs, Adam
 planted_regression  two hidden layers on ten columns, Adam
 
-Words, code and data are ours; what is taken over is which mistakes are made. Faults beyond tenth.support.WORDS mean what WORDS says below.
+Words, code and data are ours; what is taken over is which mistakes are made. Faults beyond scripts.support.WORDS mean what WORDS says below.
 Not every one does harm: harm.py decides by the evaluations, as in every set since the sixth."""
 import numpy
 import sklearn.datasets

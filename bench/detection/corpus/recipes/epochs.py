@@ -1,4 +1,4 @@
-"""The loop of the sixth set: epochs of a loader that drops what is left, an evaluation per epoch in batches, and what people put around a step: a scaler of
+"""A loop: epochs of a loader that drops what is left, an evaluation per epoch in batches, and what people put around a step: a scaler of
 the loss, a second pass at a sharper point, averages of the weights. It also gives its evaluations back, by which is measured what harm a fault did."""
 import contextlib
 import copy

@@ -1,4 +1,4 @@
-"""Faults that only the ninth set of jobs has, mistakes that people make and find in forums, and which faults each of its jobs gets."""
+"""Faults that only jobs of the set `ninth` have, mistakes that people make and find in forums, and which faults each of its jobs gets."""
 import random
 
 import torch

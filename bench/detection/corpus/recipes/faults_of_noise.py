@@ -1,4 +1,4 @@
-"""Faults that only the seventh set of jobs has, and which faults each of its jobs gets."""
+"""Faults that only jobs of the set `seventh` have, and which faults each of its jobs gets."""
 import random
 
 import torch

@@ -1,4 +1,4 @@
-"""Faults that only the fourth set of jobs has."""
+"""Faults that only jobs of the set `fourth` have."""
 import torch
 
 from .faults import LATE, fault

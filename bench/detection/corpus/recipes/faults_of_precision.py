@@ -1,4 +1,4 @@
-"""Faults that only the sixth set of jobs has, and which faults each of its jobs gets."""
+"""Faults that only jobs of the set `sixth` have, and which faults each of its jobs gets."""
 import random
 
 import torch

@@ -1,4 +1,4 @@
-"""The loop of the seventh set: the sixth's, but an evaluation is one value, the mean of its batches, as most scripts log it; and a rate that falls when it stands still."""
+"""The loop of epochs.py, but an evaluation is one value, the mean of its batches, as most scripts log it; and a rate that falls when it stands still."""
 import dataclasses
 import typing
 

@@ -1,4 +1,4 @@
-"""The loop of the ninth set: what most scripts do. Batches come from a DataLoader, an evaluation is an epoch's, logged are the names people use
+"""A loop: what most scripts do. Batches come from a DataLoader, an evaluation is an epoch's, logged are the names people use
 (loss, train_loss, val_loss, val_accuracy), each step, each tenth, or once per epoch, with or without a word that this is an evaluation."""
 import contextlib
 import dataclasses

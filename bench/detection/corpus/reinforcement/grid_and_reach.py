@@ -1,4 +1,4 @@
-"""The tenth set: rewards, in two small worlds of our own.
+"""Rewards, in two small worlds of our own.
 
 dqn_grid          DQN in a grid with pits: replay, a target network that is copied, epsilon that falls, smooth L1
 ppo_reach         PPO with clipping: a point is to be pushed to a place; two actions per axis, a value head, a bonus for entropy

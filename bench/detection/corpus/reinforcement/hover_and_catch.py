@@ -1,4 +1,4 @@
-"""The twelfth set: rewards, in two small worlds of our own. Both log what their episodes return.
+"""Rewards, in two small worlds of our own. Both log what their episodes return.
 
 ppo_hover         PPO with a normal distribution of thrusts: a drone is to hover at a height in gusts; generalised advantages, four passes, clipping
 dqn_catch         DQN in a world of pictures: a falling ball is to be caught; replay, a target network that follows slowly, epsilon by a line

@@ -1,4 +1,4 @@
-"""The eleventh set: rewards, in three small worlds of our own.
+"""Rewards, in three small worlds of our own.
 
 reinforce_pole    REINFORCE with a baseline that is learned: a pole on a cart is to be kept upright, 16 carts at once
 critic_room       an actor and a critic, five steps at a time: a heater keeps a room at a temperature that is asked for

@@ -1,4 +1,4 @@
-"""Loops of the sixth set with no set to evaluate on: reinforcement, and two networks, one of which judges the other."""
+"""Loops with no set to evaluate on: reinforcement, and two networks, one of which judges the other."""
 import copy
 import math
 import random

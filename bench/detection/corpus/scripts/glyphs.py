@@ -1,4 +1,4 @@
-"""What the jobs of the eleventh set share beside tenth.support. Names of faults mean there what WORDS says there; the new ones stand below.
+"""What the jobs of the set `eleventh` share beside support.py. Names of faults mean there what WORDS says there; the new ones stand below.
 
 Who wrote them had read no rule and had seen no verdict of any set. They are scripts as people write them today: losses as functions, evaluation
 loops of their own, the hook as its pages show it. Whoever looks at what is said of their single runs makes them tuning jobs, and writes others."""

@@ -1,4 +1,4 @@
-"""What the jobs of the twelfth set share beside tenth.support and eleventh.support. Names of faults mean there what their WORDS say; the new ones stand below.
+"""What the jobs of the set `twelfth` share beside support.py and glyphs.py. Names of faults mean there what their WORDS say; the new ones stand below.
 
 Who wrote them had read no rule and had seen no verdict of any set. They are scripts as people write them today, with the hook as its pages show it and
 the default capture. Whoever looks at what is said of their single runs makes them tuning jobs, and writes others."""

@@ -1,6 +1,4 @@
-"""What the jobs of the tenth set share. They are filed by subject: vision, language, tables,
-generative, reinforcement, frameworks, keras_models, boosting; the head of each names its jobs, and
-what the names of their faults mean stands below, in WORDS.
+"""What jobs that are scripts share. The head of each file names its jobs; what the names of their faults mean stands below, in WORDS.
 
 Who wrote them had read no rule and had seen no verdict. They are scripts as people write them today, with functions for losses, and the hook as
 its pages show it: no capture is asked for, no loss is named. Each run's settings come from its seed. Whoever looks at what is said of their

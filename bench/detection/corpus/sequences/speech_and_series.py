@@ -1,4 +1,4 @@
-"""The eleventh set: sounds and series.
+"""Sounds and series.
 
 speech_ctc         spoken signs as frames of twelve bands, a convolution and a GRU, connectionist temporal classification; errors of signs
 series_transformer the next value of several series from 24 before, a transformer, StepLR and an evaluation per epoch

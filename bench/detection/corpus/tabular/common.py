@@ -1,4 +1,4 @@
-"""The ninth set of jobs, third part: noise, pairs, tables, series, what people like, graphs, several tasks."""
+"""Noise, pairs, tables, series, what people like, graphs, several tasks."""
 import math
 
 import numpy

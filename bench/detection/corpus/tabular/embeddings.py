@@ -1,4 +1,4 @@
-"""The tenth set: tables, and a mask of rare points.
+"""Tables, and a mask of rare points.
 
 churn_embeddings  categories as embeddings beside numbers, binary cross-entropy of logits, AdamW at one rate
 huber_plateau     regression of many columns with Huber's loss, Adam, ReduceLROnPlateau on val_loss

@@ -1,4 +1,4 @@
-"""The twelfth set: tables.
+"""Tables.
 
 prices_embedded   prices by district, kind and five numbers: embeddings, batch norms, an absolute error, SGD with Nesterov's momentum, StepLR per epoch
 grades_ordinal    a grade of one to five: one score, four thresholds, binary cross-entropy of "better than"; RMSprop

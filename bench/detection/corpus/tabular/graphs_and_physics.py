@@ -1,4 +1,4 @@
-"""The seventh set of jobs, third part: tables, graphs, densities and physics."""
+"""Tables, graphs, densities and physics."""
 import math
 
 import numpy

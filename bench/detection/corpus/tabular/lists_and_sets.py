@@ -1,4 +1,4 @@
-"""The eighth set of jobs, third part: tables, lists, series, graphs, and what is not sure."""
+"""Tables, lists, series, graphs, and what is not sure."""
 import math
 
 import numpy

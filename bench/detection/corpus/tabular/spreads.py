@@ -1,4 +1,4 @@
-"""The eleventh set: tables.
+"""Tables.
 
 spread_regression a mean and a spread for each row: the likelihood of a normal distribution whose noise differs from row to row
 kind_and_amount   one trunk, two heads: a class and a number; float16 with a GradScaler

@@ -1,4 +1,4 @@
-"""The tenth set: pictures.
+"""Pictures.
 
 resnet_zero_init  a small ResNet with zero-initialised residuals, SGD with Nesterov's momentum, warm-up from nothing and a cosine, shifted digits
 vit_cycle        a small ViT, AdamW and OneCycleLR in bfloat16, textures in three colours

@@ -1,4 +1,4 @@
-"""The ninth set of jobs, first part: pictures. Unlike the sets before, these are the trainings that most people run, by the recipes that most
+"""Pictures. Unlike the sets before, these are the trainings that most people run, by the recipes that most
 people use. Whoever looks at what is said of their single runs makes them tuning jobs, and writes others."""
 import math
 

@@ -1,4 +1,4 @@
-"""The twelfth set: pictures.
+"""Pictures.
 
 vit_layerwise     a vision transformer that was trained before learns other shapes: AdamW with rates by layer, label smoothing, warm-up and a cosine
 nuclei_dice       a U-Net marks shapes: binary cross-entropy and Dice in a sum, bfloat16, one line of numbers per epoch

@@ -1,4 +1,4 @@
-"""The eleventh set: pictures and points.
+"""Pictures and points.
 
 mixup_cosine      a convolutional network with mixup, SGD with momentum, CosineAnnealingLR per epoch
 distilled_student a small network learns from a large one: Kullback and Leibler's divergence at a temperature, and the labels

@@ -1,4 +1,4 @@
-"""The eighth set of jobs, first part: pictures, signals and spaces. Kinds that no set before has, chosen from what people train and not from what
+"""Pictures, signals and spaces. Kinds that no set before has, chosen from what people train and not from what
 rules look at. Whoever looks at what is said of their single runs makes them tuning jobs, and writes others."""
 import copy
 import math
