@@ -12,7 +12,7 @@ from tests.support.hook_support import Telemetry, wire
 import tocsin
 from tocsin.adapters.torch.movement import update_watch
 from tocsin.library import lane
-from tocsin.loop.steps import FRESH, HELD, LOGGED, OPEN
+from tocsin.loop.step_arrows import ENDS, EVENTS, FRESH, STATES
 
 FUSED = {"fused": True} if "fused" in torch.optim.SGD.__init__.__code__.co_varnames else {}
 
@@ -112,7 +112,7 @@ class Job:
         self.hook.save_tensor("mine", torch.ones(3))
 
     def looks(self):
-        assert self.hook.sink.clock.state in (FRESH, LOGGED, OPEN, HELD)
+        assert self.hook.sink.clock.state in STATES
 
     def logs_what_is_no_number(self):
         with pytest.warns(RuntimeWarning) if not self.hook.errors.counts else _nothing():
@@ -219,6 +219,54 @@ def lent(out):
         job.optimizer.step()
     assert job.hook.sink.clock._lent
     return job
+
+
+# Events that functions of the library take, and how a loop causes each. An update ends from those states alone that its begin leaves.
+CAUSES = {"log": lambda job: job.hook.log(loss=1.0), "forward": lambda job: job.model(torch.ones(2, 4)),
+          "close": lambda job: adapter_of(job).around_update()[0](None)}
+
+
+def adapter_of(job):
+    return next(one for one in job.hook.sink.adapters() if hasattr(one, "around_update"))
+
+
+def lent_in(out, state):
+    job = lent(out)
+    job.hook.log(loss=1.0)
+    clock = job.hook.sink.clock
+    clock.state = state
+    adapter_of(job)._lend()
+    assert clock._lent
+    return job, clock.peek()[1]
+
+
+def taken_back(job, number):
+    """State and how many steps have ended; all was done by the library."""
+    clock = job.hook.sink.clock
+    assert clock._lent
+    found = clock.state, clock.number - number
+    job.hook.close()
+    return found
+
+
+@pytest.mark.parametrize("event", CAUSES)
+@pytest.mark.parametrize("state", STATES)
+def test_the_library_takes_the_arrows_of_the_table(out, state, event):
+    job, number = lent_in(out, state)
+    CAUSES[event](job)
+    after = EVENTS[event][state]
+    assert taken_back(job, number) == ((FRESH, 1) if after is ENDS else (after, 0))
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_an_update_of_the_library_takes_the_arrows_of_the_table(out, state):
+    job, number = lent_in(out, state)
+    before, after = adapter_of(job).around_update()
+    before(None)
+    after()
+    begun = EVENTS["close"][state]
+    ended = EVENTS["update"][FRESH if begun is ENDS else begun]
+    assert taken_back(job, number) == (FRESH if ended is ENDS else ended, (begun is ENDS) + (ended is ENDS))
 
 
 def test_another_thread_that_looks_takes_nothing_back(out):

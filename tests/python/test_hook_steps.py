@@ -1,11 +1,17 @@
 """The parts of the hook below its API: the step clock, the queue for a device, the sink that adapters are written against."""
+import pathlib
+import re
+
 import pytest
 
 from tests.support.hook_support import Telemetry, wire
 
 import tocsin  # noqa: E402 (the line above puts the package on the path)
-from tocsin.loop.steps import FRESH, HELD, LOGGED, PATIENCE, StepClock  # noqa: E402
+from tocsin.loop.step_arrows import ENDS, EVENTS, FRESH, HELD, LOGGED, STATES  # noqa: E402
+from tocsin.loop.steps import PATIENCE, StepClock  # noqa: E402
 from tocsin.tensors.device_queue import DeviceQueue  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 class Said:
@@ -65,6 +71,64 @@ def test_every_arrow_of_the_step_clock(clock, client, before, arrow, after, ends
     getattr(clock, arrow)()
     assert clock.state is after
     assert client.words == [("end", 0)] * ends
+
+
+def two_drivers(clock):
+    """The second of two, of which the first leads."""
+    parts = clock.parts = Said(), Said()
+    for part in parts:
+        clock.drive(part)
+    return parts[1]
+
+
+def logs_a_name_again(clock, state):
+    two_drivers(clock)
+    clock.begin_update(clock.parts[0])
+    clock.end_update(clock.parts[0])
+    clock.will_log(["loss"])
+    clock.state = state
+    clock.will_log(["loss"])
+
+
+def updates_of_several(clock, state):
+    second = two_drivers(clock)
+    clock.state = state
+    clock.end_update(second)
+
+
+def goes_on(clock, state):
+    second = two_drivers(clock)
+    clock.state = state
+    clock.begin_update(second)
+
+
+def by(name, *given):
+    def call(clock, state):
+        clock.state = state
+        getattr(clock, name)(*given)
+    return call
+
+
+CALLS = {"log": by("logged"), "log_again": logs_a_name_again, "update": by("end_update"), "update_of_several": updates_of_several,
+         "go_on": goes_on, "close": by("close"), "forward": by("begin_forward"), "name_mode": by("leave_for", "eval"),
+         "change_mode": by("change_mode", "eval"), "step": by("end_step")}
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("state", STATES)
+def test_every_call_takes_the_arrow_of_its_event(clock, client, state, event):
+    CALLS[event](clock, state)
+    after = EVENTS[event][state]
+    assert clock.state == (FRESH if after is ENDS else after)
+    assert [word for word in client.words if word[0] == "end"] == [("end", 0)] * (after is ENDS)
+
+
+def test_the_library_has_the_same_table():
+    text = (ROOT / "collectors/hook/abi/step_arrows.h").read_text()
+    enums = [re.findall(r"^  (\w+)", body, re.M) for body in re.findall(r"enum class \w+ : std::uint8_t \{(.*?)\n\};", text, re.S)]
+    rows = [re.findall(r"S::(\w+)", row) for row in re.findall(r"\{S::.*?\}", text)]
+    assert enums == [[*STATES, ENDS], list(EVENTS)]
+    assert rows == [[arrows[state] for state in STATES] for arrows in EVENTS.values()]
 
 
 def test_where_nothing_is_due_nobody_asks_until_something_changes(clock, client):

@@ -43,7 +43,7 @@ void end_backward(Passes& passes) {
 bool forward_begins(const Passes& passes) {
   const bool lent =
       passes.lane->carried(false, [](StepLease& lease, StepLane& lane, Session& session) {
-        if (lease.state == StepLease::held) lease.end_step(lane, session);
+        lease.take(StepEvent::forward, lane, session);
         return true;
       });
   return lent || attribute(passes.clock.get(), passes.state).get() != passes.held.get();

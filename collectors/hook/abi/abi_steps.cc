@@ -102,7 +102,7 @@ bool begin_update(Driver& driver) {
   const bool begun =
       driver.lane->lent(false, [&](StepLease& lease, StepLane& lane, Session& session) {
         if (lease.owner != &driver) return false;
-        if (lease.state == StepLease::held) lease.end_step(lane, session);
+        lease.take(StepEvent::close, lane, session);
         if (!lease.quiet) return false;
         if (changed) lane.scalar(session, driver.rate_name, value, true);
         return lease.updating = true;
@@ -124,7 +124,9 @@ PyObject* after(PyObject* self, PyObject* /*unused*/) noexcept {
   if (!owns(driver, true)) return python().call(driver.after.get(), nullptr);
   call(driver.leave);
   driver.lane->lent(0, [&](StepLease& lease, StepLane& lane, Session& session) {
-    if (lease.owner == &driver) lease.end_update(lane, session);
+    if (lease.owner != &driver) return 0;
+    lease.updating = false;
+    lease.take(StepEvent::update, lane, session);
     return 0;
   });
   return none();
@@ -149,7 +151,7 @@ PyObject* lend(PyObject* self, Arguments given, std::ptrdiff_t count) noexcept {
   driver.tensor = Kept(given[6]);
   driver.may_be_elsewhere = elsewhere != 0;
   lease.owner = &driver;
-  lease.state = static_cast<StepLease::State>(state);
+  lease.state = static_cast<StepState>(state);
   lease.quiet = quiet != 0;
   driver.lane->lend(lease);
   return none();
@@ -254,7 +256,7 @@ bool log_values(Calls& calls, Arguments given, std::ptrdiff_t count, PyObject* n
     for (std::size_t i = 0; i < values.count; ++i) {
       lane.scalar(session, values.all[i].name, values.all[i].value, lease.quiet);
     }
-    lease.log(lane, session);
+    lease.take(StepEvent::log, lane, session);
     return true;
   });
 }
@@ -285,7 +287,7 @@ PyObject* log(PyObject* self, Arguments given, std::ptrdiff_t count, PyObject* n
 PyObject* should_stop(PyObject* self, PyObject* /*unused*/) noexcept {
   const Calls& calls = self_of<Calls>(self);
   const int ahead = calls.lane->carried(-1, [](const StepLease& lease, StepLane&, Session&) {
-    return lease.state == StepLease::held ? 1 : 0;
+    return lease.state == StepState::held ? 1 : 0;
   });
   if (ahead >= 0 &&
       tocsin_stop_requested_at(calls.lane->handle(), static_cast<std::uint32_t>(ahead)) == 0) {

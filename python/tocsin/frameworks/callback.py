@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Iterable, Mapping, Optional, Set, Tuple
 from tocsin.hook.commands import StopRequest
 from tocsin.hook.hook import Hook
 from tocsin.hook.watching import watch
-from tocsin.loop.steps import LOGGED
+from tocsin.loop.step_arrows import LOGGED
 from tocsin.process import lifetime
 
 _CHECKPOINT = "checkpoint_then_stop"

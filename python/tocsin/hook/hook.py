@@ -16,7 +16,8 @@ from tocsin.loop.phases import NOTHING, PHASES
 from tocsin.loop.plan import Planning
 from tocsin.loop.reward import TellsRewards
 from tocsin.loop.sink import Sink
-from tocsin.loop.steps import FIRST, HELD
+from tocsin.loop.step_arrows import HELD
+from tocsin.loop.steps import FIRST
 from tocsin.process import lifetime
 from tocsin.process.contain import Errors, contained
 from tocsin.process.facts import say

@@ -44,7 +44,8 @@ from .late_values import LateValues, bounded
 from .phases import PHASES, Phases
 from .plan import Plan
 from .reward import Rewards, is_reward
-from .steps import FIRST, FRESH, HELD, LOGGED, OPEN, StepClock
+from .step_arrows import FRESH, LOGGED
+from .steps import FIRST, StepClock
 from .turns import Turns
 
 TRAINING = "model_training"  # scalar: the followed model's flag `training`, 1 or 0
@@ -252,10 +253,7 @@ class Sink(LateValues):
         if self.reward is not None:
             with Guard(self.errors, "reward"):
                 self.reward.tick()
-        if clock.state is FRESH:  # logged(), without the call
-            clock.state = LOGGED
-        else:
-            clock.logged()
+        clock.logged()
 
     def publish_scalar(self, name: str, value: Any) -> None:
         """A number, numpy scalar or tensor of one element; ``TypeError`` or ``ValueError`` for others. What is on a device is not waited for."""
@@ -337,7 +335,7 @@ class Sink(LateValues):
     def finalize(self) -> None:
         """No more steps follow: says how long ago the last one ended."""
         ended = int(self._client.counters().get("step_ended", 0))
-        self.phases.finalize(max(ended, self.phases.updated()) if self.clock.state in (OPEN, HELD) else ended)
+        self.phases.finalize(max(ended, self.phases.updated()) if self.clock.state not in (FRESH, LOGGED) else ended)
 
     def close(self) -> None:
         """The hook ends: adapters let go, what waits for a device is waited for."""

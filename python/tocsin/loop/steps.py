@@ -5,41 +5,24 @@ from typing import Any, Callable, FrozenSet, Iterable, List, Optional, Set, Tupl
 
 from tocsin.library import abi
 from tocsin.tensors.device_queue import DeviceQueue
-
-# What was said of the present step.
-FRESH = "fresh"    # nothing yet
-LOGGED = "logged"  # scalars, and the update is still to come
-OPEN = "open"      # an optimizer has updated, others of the loop may follow
-HELD = "held"      # updated, and kept open for the log() that may follow
+from .step_arrows import ENDS, EVENTS, FRESH, HELD, OPEN, OPEN_LOGGED, STATES, Arrows
 
 FIRST, MANUAL = "first_optimizer", "manual"  # of `capture.step_by`, beside the name of an optimizer
 # Updates of others during which the leader may stand still: of a step that lasts longer the leader
 # is one that the script has given up.
 PATIENCE = 128
-_LENT = (FRESH, LOGGED, HELD)  # by their numbers in the library
+_UPDATED = (OPEN, OPEN_LOGGED, HELD)
+_LOG, _LOG_AGAIN, _UPDATE, _UPDATE_OF_SEVERAL, _GO_ON, _CLOSE, _FORWARD, _NAME_MODE, _CHANGE_MODE, _STEP = (
+    EVENTS[event] for event in ("log", "log_again", "update", "update_of_several", "go_on", "close", "forward", "name_mode",
+                                "change_mode", "step"))
 
 
 class StepClock:
-    """A small machine of four states; every arrow that ends a step leads to ``FRESH``.
+    """A small machine: step_arrows.py has its states, and what each event makes of them.
 
-    ======  ==========  ==============  =================  ==========================
-    state   log()       an update ends  a step is ended    an update begins, the mode
-                                        (``hook.step()``)  changes, the hook closes
-    ======  ==========  ==============  =================  ==========================
-    FRESH   LOGGED      HELD [1]_       ends [2]_          FRESH
-    LOGGED  LOGGED      ends [1]_       ends               LOGGED, or FRESH [3]_
-    OPEN    OPEN [4]_   OPEN [1]_       ends               OPEN, or ends [5]_
-    HELD    ends        HELD            ends               ends [6]_
-    ======  ==========  ==============  =================  ==========================
-
-    .. [1] Of the last optimizer of the loop that has not updated in this step; else OPEN. With
-       ``step_by: manual`` always OPEN.
-    .. [2] Not in training beside an optimizer that ends its own steps: this would count one more.
-    .. [3] A mode that changes begins another step; an update does not.
-    .. [4] Ends first if the leader has updated and one of the names was logged before in this step.
-    .. [5] Ends when the leader updates again (not with ``manual``), when the mode changes, when the
-       hook closes.
-    .. [6] OPEN when another one than the leader updates once more.
+    Which event a call is, is decided here. An update is the last of its step when every optimizer of the loop has updated in
+    the step; with ``step_by: manual`` none is. ``end_step()`` ends no step of training beside an optimizer that ends its own
+    steps, which would count one more.
 
     The leader is the first optimizer of the loop, or the one that ``step_by`` names. Optimizers that
     are watched before any of them has updated belong to one loop; one that comes later begins another.
@@ -83,7 +66,6 @@ class StepClock:
         self._moved = False  # one of them has updated
         self._updated: Set[int] = set()  # id() of those that have in the present step
         self._others = 0  # updates since the leader's last
-        self._log_came_first = False
         self._logged_names: Set[str] = set()
 
     # ---- lent to functions of the library
@@ -121,10 +103,10 @@ class StepClock:
         quiet)`` takes the clock; ``borrower.goes_on(rate, updating)`` is called when it is taken back: the learning rate that
         was told last, and whether an update has begun."""
         if self._lent or self._kept or not self.simple or self.ahead or self._queue.waiting or self.mode != "train" \
-                or self._skipped is not None or self._training is False or self._state not in _LENT \
+                or self._skipped is not None or self._training is False \
                 or (self._state_matters and self._told is not _TRAINING_IN_TRAIN) or self.model() is None:
             return
-        lend(self.model, *what, _LENT.index(self._state), self._number, self._client.quiet)
+        lend(self.model, *what, STATES.index(self._state), self._number, self._client.quiet)
         self._lent, self._borrower = True, weakref.ref(borrower)
         self._client.lent = self._queue.lent = self.take_back
 
@@ -149,7 +131,7 @@ class StepClock:
             return
         state, self._number, quiet, updating, rate = taken
         self._client.quiet = bool(quiet)
-        self._state = _LENT[state]
+        self._state = STATES[state]
         # Otherwise it would not have been done there.
         self._training = True if updating or self._state is HELD else None
         borrower = self._borrower()
@@ -220,16 +202,12 @@ class StepClock:
     def will_log(self, names: Iterable[str]) -> None:
         """Before values of these names are published, where a loop is not ``simple``."""
         names = set(names)
-        if self.state is OPEN and self._step_by != MANUAL and id(self._leader()) in self._updated \
-                and names & self._logged_names:
-            self._end(0)
+        if self._step_by != MANUAL and id(self._leader()) in self._updated and names & self._logged_names:
+            self._take(_LOG_AGAIN)
         self._logged_names |= names
 
     def logged(self) -> None:
-        if self.state is HELD:
-            self._end(0)
-        elif self.state is not OPEN:
-            self.state = LOGGED
+        self._take(_LOG)
 
     def begin_update(self, driver: Any = None) -> bool:
         """An update of the parameters begins: the mode is ``train``, a step that was held open for
@@ -239,10 +217,11 @@ class StepClock:
             self._queue.drain()
         if driver is not None and id(driver) not in self._known:
             self._join(driver, "")  # of a loop before, and used again
-        if self.state is HELD and (self.simple or driver is None or driver is self._leader()):
-            self._end(0)
-        elif self.state is OPEN or self.state is HELD:
-            self._go_on(driver)
+        state = self.state
+        if state is HELD and (self.simple or driver is None or driver is self._leader()):
+            self._take(_CLOSE)
+        elif state in _UPDATED:
+            self._take(_CLOSE if self._begins_next(driver) else _GO_ON)
         # A model that is trained in its eval state (no dropout, frozen statistics) says nothing
         # about modes.
         model = self.model()
@@ -267,14 +246,8 @@ class StepClock:
             self._skipped = skipped
             if after is not None:
                 self._queue.put(_nothing, after=after)
-        if not self.simple and not self._all_updated(driver):
-            self.state = OPEN
-        # A script that logs before the update has said everything; one that logs after it gets the
-        # step held open for that.
-        elif self._log_came_first if self.state is OPEN else self.state is LOGGED:
-            self._end(0)
-        else:
-            self.state = HELD
+        # A script that logs before the update has said everything; one that logs after it gets the step held open for that.
+        self._take(_UPDATE if self.simple or self._all_updated(driver) else _UPDATE_OF_SEVERAL)
 
     def quiet(self) -> bool:
         """Nothing is due at the present step, and nobody has to be asked whose turn it is."""
@@ -285,22 +258,22 @@ class StepClock:
         if self.state is FRESH and self.mode == "train" and not skipped and self._drivers \
                 and self._step_by != MANUAL:
             return
-        self._end(abi.STEP_OPTIMIZER_SKIPPED if skipped else 0)
+        self._take(_STEP, abi.STEP_OPTIMIZER_SKIPPED if skipped else 0)
 
     def leave_for(self, mode: str) -> None:
         """A loop that names its modes goes to another one: what was said of the step is all."""
-        if mode != self.mode and self.state is LOGGED:
-            self._end(0)
+        if mode != self.mode:
+            self._take(_NAME_MODE)
 
     def next_step(self) -> None:
         """Ends the present step, whatever was said of it."""
-        self._end(0)
+        self._take(_STEP)
 
     def change_mode(self, mode: str) -> None:
         self.close()
         self.leave()
+        self._take(_CHANGE_MODE)
         self.mode = mode
-        self.state = FRESH
         self.applied = self.applied and False
         if self._queue.waiting:
             self._queue.put(self._client.set_mode, abi.MODES[mode])
@@ -314,21 +287,18 @@ class StepClock:
 
     def close(self) -> None:
         """Nothing more is said of a step that was held open."""
-        if self.state is HELD or self.state is OPEN:
-            self._end(0)
+        self._take(_CLOSE)
 
     def begin_forward(self) -> None:
         """A model is applied: what was held open for a log() is over."""
         found = self._lent and self._client.peek_steps()
-        if found and _LENT[found[0]] is not HELD:
-            return
-        if self.state is HELD:
-            self._end(0)
+        if not found or _FORWARD[STATES[found[0]]] is ENDS:
+            self._take(_FORWARD)
 
     def held(self) -> bool:
         """The update is done, and the step is kept open for a log(). Takes nothing back."""
         found = self._lent and self._client.peek_steps()
-        return (_LENT[found[0]] if found else self.state) is HELD
+        return (STATES[found[0]] if found else self.state) is HELD
 
     def position(self) -> Tuple[str, int]:
         """Tells steps apart. Takes nothing back."""
@@ -345,29 +315,32 @@ class StepClock:
 
     # ---- several optimizers in one loop
 
-    def _go_on(self, driver: Any) -> None:
-        """An update begins in a step in which another one has ended."""
-        self.state = OPEN
+    def _begins_next(self, driver: Any) -> bool:
+        """An update begins in a step in which another one has ended: whether it is of the next step."""
         if self._step_by == MANUAL:
-            return
+            return False
         leader = self._leader()
         if driver is None or driver is leader:
             self._others = 0
-            if driver is None or id(leader) in self._updated:
-                self._end(0)
-            return
+            return driver is None or id(leader) in self._updated
         self._others += 1
-        if self._others > PATIENCE:
-            self._others = 0
-            self._drivers = [one for one in self._drivers if one[0]() is not leader]
-            self._look()
-            self._end(0)
+        if self._others <= PATIENCE:
+            return False
+        self._others = 0
+        self._drivers = [one for one in self._drivers if one[0]() is not leader]
+        self._look()
+        return True
 
     def _all_updated(self, driver: Any) -> bool:
-        if not self._updated:
-            self._log_came_first = self.state is LOGGED
         self._updated.add(id(driver))
         return self._step_by != MANUAL and all(id(one) in self._updated for one in self.drivers())
+
+    def _take(self, arrows: Arrows, flags: int = 0) -> None:
+        after = arrows[self.state]
+        if after is ENDS:
+            self._end(flags)
+        else:
+            self._state = after
 
     def _end(self, flags: int) -> None:
         self.state = FRESH

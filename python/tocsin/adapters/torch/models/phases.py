@@ -12,7 +12,7 @@ from typing import Any, Callable, Collection, List, Optional
 
 from tocsin.loop.phases import PHASES
 from tocsin.loop.sink import Sink
-from tocsin.loop.steps import HELD
+from tocsin.loop.step_arrows import HELD
 from .copies import Hook, uncount
 from .reduces import Reduces, reduces_of
 from .scripting import hide_from_scripting, show_to_scripting, taken_out
