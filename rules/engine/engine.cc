@@ -81,8 +81,7 @@ void Engine::Impl::handle(Run& run, std::uint32_t number, const core::FrameView&
 core::Result<std::unique_ptr<Engine>> Engine::create(RulesConfig rules, EngineOptions options) {
   if (const auto status = check_rules(rules); !status) return status.error();
   auto impl = std::make_unique<Impl>();
-  impl->ctx.configured = std::make_shared<const RuleTable>(std::move(rules.rules));
-  impl->ctx.elsewhere = std::move(rules.elsewhere);
+  impl->ctx.configured = ConfiguredRules(std::move(rules));
   impl->ctx.options = std::move(options);
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }
@@ -90,8 +89,7 @@ core::Result<std::unique_ptr<Engine>> Engine::create(RulesConfig rules, EngineOp
 core::Status Engine::reload(RulesConfig rules, core::WallTime now) {
   if (const auto status = check_rules(rules); !status) return status;
   Context& ctx = impl_->ctx;
-  ctx.configured = std::make_shared<const RuleTable>(std::move(rules.rules));
-  ctx.elsewhere = std::move(rules.elsewhere);
+  ctx.configured = ConfiguredRules(std::move(rules));
   ctx.now = ctx.evaluated_at = core::nanoseconds(now);
   for (auto& [number, partition] : ctx.partitions) {
     if (partition.silent) continue;  // when it goes live
@@ -111,7 +109,7 @@ void Engine::on_frame(const core::FrameView& frame, const core::FrameBody& body,
 
 void Engine::Impl::on_record(const core::FrameView& frame, const core::FrameBody& body,
                              const RecordRef& from, core::WallTime arrival) {
-  PartitionState& partition = ctx.partition(from.partition);
+  PartitionState& partition = ctx.partitions.open(from.partition);
   auto next = partition.next.find(from.stream);
   if (next == partition.next.end()) {
     next = partition.next.emplace(std::string(from.stream), kNever).first;
@@ -137,7 +135,7 @@ void Engine::Impl::on_record(const core::FrameView& frame, const core::FrameBody
 }
 
 void Engine::skip(const RecordRef& ref) {
-  StreamPositions& next = impl_->ctx.partition(ref.partition).next;
+  StreamPositions& next = impl_->ctx.partitions.open(ref.partition).next;
   auto found = next.find(ref.stream);
   if (found == next.end()) found = next.emplace(std::string(ref.stream), kNever).first;
   found->second = std::max(found->second, ref.offset + 1);
@@ -164,37 +162,36 @@ void Engine::end_of_input() {
 }
 
 std::uint64_t Engine::compares(std::int32_t partition) const {
-  const auto found = impl_->ctx.partitions.find(partition);
-  return found == impl_->ctx.partitions.end() ? 0 : Comparisons::wanted(found->second);
+  const PartitionState* const found = impl_->ctx.partitions.find(partition);
+  return found == nullptr ? 0 : Comparisons::wanted(*found);
 }
 
 void Engine::learn(std::int32_t partition, const Comparison& record, core::WallTime now) {
-  const auto found = impl_->ctx.partitions.find(partition);
-  if (found == impl_->ctx.partitions.end() || found->second.silent) return;
-  impl_->ctx.enter(found->second);
+  PartitionState* const found = impl_->ctx.partitions.find(partition);
+  if (found == nullptr || found->silent) return;
+  impl_->ctx.enter(*found);
   impl_->ctx.now = impl_->ctx.evaluated_at = core::nanoseconds(now);
   if (auto entry = impl_->comparisons.news(record)) impl_->decisions.decide(std::move(*entry));
 }
 
 std::vector<core::RunUid> Engine::further_shards(std::int32_t partition) const {
-  const auto found = impl_->ctx.partitions.find(partition);
-  if (found == impl_->ctx.partitions.end()) return {};
-  return FurtherShards::runs_of(found->second);
+  const PartitionState* const found = impl_->ctx.partitions.find(partition);
+  return found == nullptr ? std::vector<core::RunUid>() : FurtherShards::runs_of(*found);
 }
 
 void Engine::settle(std::int32_t partition, const core::JobEvent& event, core::WallTime now,
                     bool live) {
-  const auto found = impl_->ctx.partitions.find(partition);
-  if (found == impl_->ctx.partitions.end() || found->second.silent) return;
-  impl_->ctx.enter(found->second);
+  PartitionState* const found = impl_->ctx.partitions.find(partition);
+  if (found == nullptr || found->silent) return;
+  impl_->ctx.enter(*found);
   impl_->ctx.now = impl_->ctx.evaluated_at = core::nanoseconds(now);
   for (Entry& entry : impl_->further.news(event, live)) impl_->decisions.decide(std::move(entry));
 }
 
 EngineStats Engine::stats() const {
   EngineStats out = impl_->ctx.stats;
+  out.runs += impl_->ctx.partitions.runs();
   for (const auto& [number, partition] : impl_->ctx.partitions) {
-    out.runs += partition.runs.size();
     for (const auto& [id, run] : partition.runs) {
       out.units += run->rosters.units;
       out.open_issues += run->issues.open.size();

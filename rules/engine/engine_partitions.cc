@@ -8,9 +8,9 @@
 namespace tocsin::rules {
 
 Output Engine::take(std::int32_t partition) {
-  const auto found = impl_->ctx.partitions.find(partition);
-  if (found == impl_->ctx.partitions.end()) return {};
-  PartitionState& state = found->second;
+  PartitionState* const found = impl_->ctx.partitions.find(partition);
+  if (found == nullptr) return {};
+  PartitionState& state = *found;
   if (state.owes_first_index()) {
     state.output.log.insert(state.output.log.begin(), std::move(*state.first_index));
     state.first_index.reset();
@@ -27,7 +27,7 @@ std::vector<std::int32_t> Engine::pending() const {
 }
 
 void Engine::go_live(std::int32_t partition, core::WallTime now) {
-  PartitionState& state = impl_->ctx.partition(partition);
+  PartitionState& state = impl_->ctx.partitions.open(partition);
   impl_->ctx.enter(state);
   impl_->ctx.now = impl_->ctx.evaluated_at = core::nanoseconds(now);
   if (state.silent) {
@@ -41,16 +41,16 @@ void Engine::go_live(std::int32_t partition, core::WallTime now) {
   if (!state.incomplete.empty()) impl_->own.tell_incomplete();
   for (Event& event : state.farewell) state.output.events.push_back(std::move(event));
   state.farewell.clear();
-  if (state.rules != impl_->ctx.configured) impl_->decisions.reload();
+  if (state.rules != impl_->ctx.configured.table) impl_->decisions.reload();
 }
 
 void Engine::drop(std::int32_t partition) {
   impl_->ctx.part = nullptr;
-  impl_->ctx.partitions.erase(partition);
+  impl_->ctx.partitions.drop(partition);
 }
 
 void Engine::mark_incomplete(std::int32_t partition, std::string_view why) {
-  PartitionState& state = impl_->ctx.partition(partition);
+  PartitionState& state = impl_->ctx.partitions.open(partition);
   const bool known = !state.incomplete.empty();
   state.incomplete = why.empty() ? "its input does not reach back to it" : why;
   if (known || state.silent) return;  // told already, or when it goes live
@@ -60,14 +60,14 @@ void Engine::mark_incomplete(std::int32_t partition, std::string_view why) {
 
 bool Engine::snapshot(std::int32_t partition, std::size_t budget,
                       core::FunctionRef<void(StateRecord)> emit) {
-  const auto found = impl_->ctx.partitions.find(partition);
-  if (found == impl_->ctx.partitions.end() || found->second.silent) return false;
-  return write_snapshot(impl_->ctx, found->second, budget, emit);
+  PartitionState* const found = impl_->ctx.partitions.find(partition);
+  if (found == nullptr || found->silent) return false;
+  return write_snapshot(impl_->ctx, *found, budget, emit);
 }
 
 core::Status Engine::restore(std::int32_t partition, std::string_view key,
                              std::optional<std::string_view> value) {
-  auto& restored = impl_->ctx.partition(partition).restored;
+  auto& restored = impl_->ctx.partitions.open(partition).restored;
   if (value) {
     restored[std::string(key)] = *value;
   } else {

@@ -122,7 +122,7 @@ void Arrivals::end_silences(Run& run, Worker& worker, const core::FrameHeader& h
     const bool was_silent = add(last, clock.program->threshold) <= ctx_.now;
     const std::int64_t next = std::min(clock.program->over_at(ctx_.now, run.course.promise),
                                        clock.program->over_at(ctx_.now, worker.promise));
-    ctx_.next_check = std::min(ctx_.next_check, was_silent ? ctx_.now : next);
+    ctx_.deadline.at_latest(was_silent ? ctx_.now : next);
     const auto number = run.workers.number_of(worker);
     for (const std::uint32_t who : {kNoRoster, number}) {
       const auto found = run.issues.clocks.find({clock.rule, who});

@@ -327,7 +327,7 @@ core::Issue IssueBook::end_of_gone(const Run& run, const RuleSettings& gone, con
   place.time = run.course.last_time;
   core::Issue issue = reports_.make_issue(run, gone, open, place);
   issue.status = core::IssueStatus::resolved;
-  const std::vector<RuleSettings>& now = ctx_.configured->all;
+  const std::vector<RuleSettings>& now = ctx_.configured.table->all;
   const bool changed = std::any_of(
       now.begin(), now.end(), [&](const RuleSettings& rule) { return rule.name == gone.name; });
   issue.resolution = changed ? core::Resolution::rule_changed : core::Resolution::rule_removed;

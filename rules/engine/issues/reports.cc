@@ -227,10 +227,10 @@ core::JobEvent Reports::job_event(const Run& run, core::JobPhase phase, std::uin
   for (const auto& [name, value] : ctx_.options.labels) event.labels.set(name, value);
   bound_issue_labels(event.labels);
   event.world_size = run.world_size;
-  event.rules.reserve(ctx_.rules->first_own + ctx_.elsewhere.size());
+  event.rules.reserve(ctx_.rules->first_own + ctx_.configured.elsewhere.size());
   for (std::uint32_t i = 0; i < ctx_.rules->first_own; ++i)
     event.rules.push_back(ctx_.rules->all[i].name);
-  for (const RuleSettings& one : ctx_.elsewhere) event.rules.push_back(one.name);
+  for (const RuleSettings& one : ctx_.configured.elsewhere) event.rules.push_back(one.name);
   event.time = core::wall_time(time);
   if (run.job.started) event.started_at = core::wall_time(run.job.started_at);
   if (run.course.last_step != kNever) event.step = run.course.last_step;

@@ -12,7 +12,7 @@ void SilenceWatch::due(Run& run, std::int64_t time, std::vector<Entry>& due) {
       const auto known = run.issues.clocks.find({clock.rule, who});
       if (known != run.issues.clocks.end() && known->second.fired) return;
       if (deadline > time) {
-        ctx_.next_check = std::min(ctx_.next_check, deadline);
+        ctx_.deadline.at_latest(deadline);
       } else {
         due.push_back({Entry::What::silence,
                        run.id,

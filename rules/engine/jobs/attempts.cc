@@ -23,11 +23,9 @@ Run* Attempts::find_run(const core::FrameHeader& header) {
   const RunId id{header.run, header.shard};
   const auto found = ctx_.part->runs.find(id);
   if (found != ctx_.part->runs.end()) return found->second.get();
-  // How many runs other ctx_.partitions hold is not in this one's log: while replaying, entries say it.
+  // How many runs other partitions hold is not in this one's log: while replaying, entries say it.
   if (!ctx_.part->silent) {
-    std::size_t known = 0;
-    for (const auto& [number, partition] : ctx_.partitions) known += partition.runs.size();
-    const bool room = known < ctx_.options.config.max_runs || make_room();
+    const bool room = ctx_.partitions.runs() < ctx_.options.config.max_runs || make_room();
     const bool refused = ctx_.part->refused.contains(id);
     if (!room && !refused)
       decisions_.decide({Entry::What::refuse, id, 0, kNoRoster, 0, ctx_.now, {}});
@@ -46,9 +44,9 @@ Run* Attempts::find_run(const core::FrameHeader& header) {
   run->course.last_arrival = ctx_.now;
   run->course.last_any = ctx_.now;
   run->issues.progress.resize(ctx_.rules->all.size());
-  ctx_.next_check = std::min(ctx_.next_check, add(ctx_.now, ctx_.options.config.join_grace));
+  ctx_.deadline.at_latest(add(ctx_.now, ctx_.options.config.join_grace));
   for (const auto& clock : ctx_.rules->clocks) {
-    ctx_.next_check = std::min(ctx_.next_check, add(ctx_.now, clock.program->threshold));
+    ctx_.deadline.at_latest(add(ctx_.now, clock.program->threshold));
   }
   return ctx_.part->runs.emplace(id, std::move(run)).first->second.get();
 }

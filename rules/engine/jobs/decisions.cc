@@ -21,7 +21,7 @@ void Decisions::reload() {
   if (ctx_.part->next.empty()) {
     // Nothing was read here yet, so nothing may be written without the first positions
     // (PartitionState::first_index): the state before the first record is one of these rules.
-    reload_.apply(ctx_.configured);
+    reload_.apply(ctx_.configured.table);
     if (!ctx_.part->first_index) return;
     Index empty;
     empty.slots = ctx_.part->cut.slots_per_part();
@@ -32,7 +32,7 @@ void Decisions::reload() {
   Entry entry;
   entry.what = Entry::What::reload;
   entry.now = ctx_.now;
-  entry.rules = stored_text(*ctx_.configured);
+  entry.rules = stored_text(*ctx_.configured.table);
   decide(std::move(entry));
 }
 
@@ -43,7 +43,7 @@ void Decisions::apply(const Entry& entry) {
 
 void Decisions::carry_out(const Entry& entry) {
   if (entry.what == Entry::What::reload)
-    return reload_.apply(stored_table(entry.rules, ctx_.configured));
+    return reload_.apply(stored_table(entry.rules, ctx_.configured.table));
   if (entry.what == Entry::What::learn) return comparisons_.apply(entry);
   if (entry.what == Entry::What::settle) return further_.apply(entry);
   if (entry.what == Entry::What::refuse) {

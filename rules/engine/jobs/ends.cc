@@ -283,7 +283,7 @@ void Ends::supersede(Run& run, std::uint32_t attempt, std::optional<std::int64_t
   ++fresh.names.version;
   run = std::move(fresh);
   for (const auto& clock : ctx_.rules->clocks) {
-    ctx_.next_check = std::min(ctx_.next_check, clock.program->due_at(ctx_.now, {}));
+    ctx_.deadline.at_latest(clock.program->due_at(ctx_.now, {}));
   }
   keep(run, std::move(kept));
 }

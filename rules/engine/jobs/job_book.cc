@@ -200,7 +200,7 @@ void JobBook::request_capture(Run& run, std::int64_t time) {
     for (const Need& need : rule.program->needs) unite(run.job, need, missing);
   };
   for (std::uint32_t rule = 0; rule < ctx_.rules->first_own; ++rule) want(ctx_.rules->all[rule]);
-  for (const RuleSettings& rule : ctx_.elsewhere) want(rule);
+  for (const RuleSettings& rule : ctx_.configured.elsewhere) want(rule);
   if (missing.empty()) return;
   core::ValueMap collections;
   for (const auto& [name, need] : missing) collections.emplace_back(name, request_of(need));

@@ -40,7 +40,7 @@ void Reload::apply(std::shared_ptr<const RuleTable> next) {
   }
   part.rules = std::move(next);
   ctx_.enter(part);
-  ctx_.next_check = 0;  // timers are found again
+  ctx_.deadline.at_once();  // timers are found again
   if (!part.silent) ++ctx_.stats.reloads;
   for (auto& [id, run] : part.runs) {
     if (run->job.ended) continue;

@@ -18,7 +18,7 @@ constexpr core::Duration kFamilyKept = std::chrono::hours{24 * 30};
 void Timers::tick_run(Run& run, std::int64_t time, bool zero_lag, std::vector<Entry>& due) {
   const auto check = [&](Entry::What what, std::uint32_t worker, std::int64_t deadline) {
     if (deadline > time) {
-      ctx_.next_check = std::min(ctx_.next_check, deadline);
+      ctx_.deadline.at_latest(deadline);
     } else {
       due.push_back({what, run.id, run.attempt, worker, 0, time, {}});
     }
@@ -88,10 +88,9 @@ std::int64_t Timers::idle_limit(const Worker& worker) const {
 
 void Timers::advance_record_time() {
   // Every timer at its own time: what came later must not count for it.
-  while (ctx_.next_check <= ctx_.now) {
-    const std::int64_t due = std::exchange(ctx_.next_check, kForever);
-    tick_partition(*ctx_.part, due, true);
-    ctx_.next_check = std::max(ctx_.next_check, due + 1);
+  while (const auto due = ctx_.deadline.take(ctx_.now)) {
+    tick_partition(*ctx_.part, *due, true);
+    ctx_.deadline.at_earliest(*due + 1);
   }
 }
 

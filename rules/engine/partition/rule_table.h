@@ -4,8 +4,10 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rules/contract/clock_rule.h"
@@ -80,6 +82,18 @@ struct RuleTable {
 
  private:
   void find_followers();
+};
+
+/// What the configuration says: rules that judge in this engine, and those that another one judges.
+struct ConfiguredRules {
+  ConfiguredRules() = default;
+  /// As check_rules() has found them right.
+  explicit ConfiguredRules(RulesConfig config)
+      : table(std::make_shared<const RuleTable>(std::move(config.rules))),
+        elsewhere(std::move(config.elsewhere)) {}
+
+  std::shared_ptr<const RuleTable> table = std::make_shared<const RuleTable>();
+  std::vector<RuleSettings> elsewhere;
 };
 
 }  // namespace tocsin::rules

@@ -278,7 +278,7 @@ core::Status Restore::read_state(PartitionState& state, Index& index,
   Parts parts(records, mark.saved);
   if (auto status = read_log(state, index, records); !status) return status;
   // What was judged until now was judged by these; others begin where they were loaded.
-  state.rules = stored_table(index.rules, ctx_.configured);
+  state.rules = stored_table(index.rules, ctx_.configured.table);
   ctx_.enter(state);
   const std::string layout = layout_of(index.rules);
   const Remap moves(layout, *state.rules);
@@ -326,14 +326,14 @@ void Restore::end_issues(PartitionState& state, const Run& run, const Remap& mov
 core::Result<Restored> Restore::finish(std::int32_t partition,
                                        std::span<const core::Position> committed) {
   std::map<std::string, std::string> records =
-      std::exchange(ctx_.partition(partition).restored, {});
+      std::exchange(ctx_.partitions.open(partition).restored, {});
   const auto fresh = [&]() -> PartitionState& {
-    ctx_.partitions.erase(partition);
-    PartitionState& state = ctx_.partition(partition);
+    ctx_.partitions.drop(partition);
+    PartitionState& state = ctx_.partitions.open(partition);
     state.silent = true;
     return state;
   };
-  ctx_.next_check = 0;  // timers are found again
+  ctx_.deadline.at_once();  // timers are found again
   PartitionState* state = &fresh();
   std::optional<core::Error> problem;
   if (!records.empty()) {

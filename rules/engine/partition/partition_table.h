@@ -1,0 +1,37 @@
+// The source partitions that an engine holds, by their numbers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "rules/engine/partition/partition.h"
+#include "rules/engine/partition/rule_table.h"
+
+namespace tocsin::rules {
+
+class PartitionTable {
+ public:
+  /// `configured`: what judges in partitions from here on. It outlives the table.
+  explicit PartitionTable(const ConfiguredRules& configured) : configured_(configured) {}
+
+  /// Made when it is new: with the configured rules, without runs. Stays where it is until drop().
+  PartitionState& open(std::int32_t number);
+  /// nullptr: it is not held.
+  [[nodiscard]] PartitionState* find(std::int32_t number);
+  [[nodiscard]] const PartitionState* find(std::int32_t number) const;
+  void drop(std::int32_t number) { partitions_.erase(number); }
+  /// Of all partitions together.
+  [[nodiscard]] std::size_t runs() const;
+
+  [[nodiscard]] auto begin() { return partitions_.begin(); }
+  [[nodiscard]] auto end() { return partitions_.end(); }
+  [[nodiscard]] auto begin() const { return partitions_.begin(); }
+  [[nodiscard]] auto end() const { return partitions_.end(); }
+
+ private:
+  const ConfiguredRules& configured_;
+  std::map<std::int32_t, PartitionState> partitions_;
+};
+
+}  // namespace tocsin::rules
