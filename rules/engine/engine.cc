@@ -1,197 +1,211 @@
-// The engine's front: records and ticks in, guards against what was handled before.
+// The engine's doors: records and ticks in, what partitions decided and remember out.
 #include <algorithm>
+#include <utility>
 
-#include "rules/engine/engine_impl.h"
+#include "rules/engine/partition/moment.h"
+#include "rules/engine/parts.h"
+#include "rules/engine/state/snapshot.h"
 
 namespace tocsin::rules {
 
-void Engine::Impl::on_frame(const core::FrameView& frame, const core::FrameBody& body) {
-  const core::FrameHeader& header = frame.header();
-  const auto* life = std::get_if<core::Lifecycle>(&body);
-  ++ctx.stats.frames;
-  ctx.stats.rows += frame.rows();
-  if (header.run.nil()) return;  // a node that serves no run: nothing here judges it
-  ctx.current = kNoRoster;
-  Run* run = attempts.find_run(header);
-  if (run == nullptr) return;
-  ctx.part->cut.touch_head(*run);
-  const bool agent = header.rank == core::kNodeAgentRank;
-  if (life != nullptr && life->event == core::LifecycleEvent::died) {
-    ends.on_died(*run, *life, header.time);
-    if (!agent) return;  // its parent says so: no worker of the run
+struct Engine::Impl {
+  EngineState state;
+  EngineParts parts = make_parts(state);
+  Moment moment;
+
+  /// nullptr: it is not held, or nothing is decided there yet.
+  PartitionState* live(std::int32_t partition) {
+    PartitionState* const found = state.partitions.find(partition);
+    return found == nullptr || found->silent ? nullptr : found;
   }
-  if (!attempts.enter(*run, frame, life)) return;
-  const std::uint32_t number = arrivals.find_worker(*run, header);
-  if (number == kNoRoster) return;
-  ctx.part->cut.touch_worker(*run, number);
-  if (!arrivals.accept(*run, run->workers[number], header)) return;
-  if (header.shard_count > run->course.shards) reports.spread(*run, header.shard_count);
-  if (run->job.lost && !agent) ends.revive(*run, header.time);
-  if (!agent) {
-    ctx.current = number;
-    attempts.check_clock(*run, number, header);
-    run->course.last_any = ctx.now;  // what a node's agent sends is no sign of life of the run
-    run->pulse.beats = run->pulse.beats || life != nullptr;
-    for (const auto& clock : ctx.rules->clocks) silence.count(*run, clock, false);
-    // Times from the far future move nothing.
-    run->course.last_time = std::max(run->course.last_time,
-                                     std::min(header.time, add(core::nanoseconds(ctx.ref.timestamp),
-                                                               ctx.options.config.max_clock_skew)));
+};
+
+namespace {
+
+/// Where that stream is read on; made when it is new.
+std::int64_t& next_of(PartitionState& partition, std::string_view stream) {
+  auto found = partition.next.find(stream);
+  if (found == partition.next.end()) {
+    found = partition.next.emplace(std::string(stream), kNever).first;
   }
-  if (is_progress(header.kind)) arrivals.progress(*run, run->workers[number], header);
-  if (life != nullptr && life->expect_next_in) {
-    arrivals.promise(*run, run->workers[number], header, *life->expect_next_in);
-  }
-  handle(*run, number, frame, body);
-  if (ctx.current < run->workers.size()) run->workers.sync(ctx.current);
-  ctx.current = kNoRoster;
+  return found->second;
 }
 
-void Engine::Impl::handle(Run& run, std::uint32_t number, const core::FrameView& frame,
-                          const core::FrameBody& body) {
-  const core::FrameHeader& header = frame.header();
-  switch (header.kind) {
-    case core::FrameKind::summary:
-      return intake.on_summary(run, number, frame);
-    case core::FrameKind::scalar:
-      return intake.on_scalars(run, number, frame);
-    case core::FrameKind::step_end:
-      return intake.on_step_end(run, number, frame);
-    case core::FrameKind::lifecycle:
-      if (const auto* life = std::get_if<core::Lifecycle>(&body)) {
-        lifecycle.on_lifecycle(run, number, frame, *life);
-      }
-      return;
-    case core::FrameKind::system:
-      return samples.on_system(run, number, frame);
-    case core::FrameKind::dictionary:
-      if (const auto* names = std::get_if<core::Dictionary>(&body))
-        dictionaries.on_dictionary(run, number, *names);
-      return;
-    case core::FrameKind::span:
-      return evaluations.feed_all(run, input::kSpans, [&](Evaluator& one, Scope& scope) {
-        one.on_spans(number, frame, scope);
-      });
-    case core::FrameKind::tensor_chunk:
-    case core::FrameKind::snapshot:
-      return;
-  }
-}
+}  // namespace
 
 core::Result<std::unique_ptr<Engine>> Engine::create(RulesConfig rules, EngineOptions options) {
   if (const auto status = check_rules(rules); !status) return status.error();
   auto impl = std::make_unique<Impl>();
-  impl->ctx.configured = ConfiguredRules(std::move(rules));
-  impl->ctx.options = std::move(options);
+  impl->state.configured = ConfiguredRules(std::move(rules));
+  impl->state.options = std::move(options);
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
-}
-
-core::Status Engine::reload(RulesConfig rules, core::WallTime now) {
-  if (const auto status = check_rules(rules); !status) return status;
-  Context& ctx = impl_->ctx;
-  ctx.configured = ConfiguredRules(std::move(rules));
-  ctx.now = ctx.evaluated_at = core::nanoseconds(now);
-  for (auto& [number, partition] : ctx.partitions) {
-    if (partition.silent) continue;  // when it goes live
-    ctx.enter(partition);
-    impl_->decisions.reload();
-  }
-  return core::ok();
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 
-void Engine::on_frame(const core::FrameView& frame, const core::FrameBody& body,
-                      const RecordRef& ref, core::WallTime arrival) {
-  impl_->on_record(frame, body, ref, arrival);
+core::Status Engine::reload(RulesConfig rules, core::WallTime now) {
+  if (const auto status = check_rules(rules); !status) return status;
+  impl_->state.configured = ConfiguredRules(std::move(rules));
+  impl_->moment.move_to(now);
+  for (auto& [number, partition] : impl_->state.partitions) {
+    if (partition.silent) continue;  // when it goes live
+    impl_->parts.decisions->reload(impl_->moment.turn(partition));
+  }
+  return core::ok();
 }
 
-void Engine::Impl::on_record(const core::FrameView& frame, const core::FrameBody& body,
-                             const RecordRef& from, core::WallTime arrival) {
-  PartitionState& partition = ctx.partitions.open(from.partition);
-  auto next = partition.next.find(from.stream);
-  if (next == partition.next.end()) {
-    next = partition.next.emplace(std::string(from.stream), kNever).first;
-  }
+void Engine::on_frame(const core::FrameView& frame, const core::FrameBody& body,
+                      const RecordRef& ref, core::WallTime arrival) {
+  PartitionState& partition = impl_->state.partitions.open(ref.partition);
+  std::int64_t& next = next_of(partition, ref.stream);
   // The record just handled may hold several frames (a JSON array): only earlier ones are dropped.
-  if (from.offset < next->second && from.offset + 1 != next->second) return;
-  ctx.enter(partition);
-  ctx.ref = from;
-  if (ctx.ref_topic != from.topic) ctx.ref_topic = from.topic;
-  const std::int64_t record_time = core::nanoseconds(from.timestamp);
-  ctx.now = ctx.options.record_time ? record_time : core::nanoseconds(arrival);
-  ctx.evaluated_at = core::nanoseconds(arrival);
-  if (!partition.replay.empty()) decisions.replay_entries();
-  if (ctx.options.record_time) timers.advance_record_time();
+  if (ref.offset < next && ref.offset + 1 != next) return;
+  const bool record_time = impl_->state.options.record_time;
+  impl_->moment.move_to(ref, arrival, record_time);
+  const Turn turn = impl_->moment.turn(partition);
+  EngineParts& parts = impl_->parts;
+  if (!partition.replay.empty()) parts.decisions->replay_entries(turn);
+  if (record_time) parts.timers->advance_record_time(turn);
   try {
-    on_frame(frame, body);
+    parts.frames->on_frame(turn, frame, body);
   } catch (...) {
-    book.settle();  // what was found before it went wrong
+    parts.book->settle(turn);  // what was found before it went wrong
     throw;
   }
-  book.settle();
-  next->second = from.offset + 1;
+  parts.book->settle(turn);
+  next = ref.offset + 1;
 }
 
 void Engine::skip(const RecordRef& ref) {
-  StreamPositions& next = impl_->ctx.partitions.open(ref.partition).next;
-  auto found = next.find(ref.stream);
-  if (found == next.end()) found = next.emplace(std::string(ref.stream), kNever).first;
-  found->second = std::max(found->second, ref.offset + 1);
+  std::int64_t& next = next_of(impl_->state.partitions.open(ref.partition), ref.stream);
+  next = std::max(next, ref.offset + 1);
 }
 
 void Engine::tick(core::WallTime now, core::FunctionRef<bool(std::int32_t)> live) {
-  if (impl_->ctx.options.record_time) return;
-  impl_->ctx.now = core::nanoseconds(now);
-  impl_->ctx.evaluated_at = impl_->ctx.now;
-  for (auto& [number, partition] : impl_->ctx.partitions) {
-    if (!partition.silent) impl_->timers.tick_some(partition, impl_->ctx.now, live(number));
+  if (impl_->state.options.record_time) return;
+  impl_->moment.move_to(now);
+  for (auto& [number, partition] : impl_->state.partitions) {
+    if (partition.silent) continue;
+    impl_->parts.timers->tick_some(impl_->moment.turn(partition), live(number));
   }
 }
 
 void Engine::end_of_input() {
-  for (auto& [number, partition] : impl_->ctx.partitions) {
-    impl_->ctx.enter(partition);
+  for (auto& [number, partition] : impl_->state.partitions) {
+    const Turn turn = impl_->moment.turn(partition);
     for (auto& [id, run] : partition.runs) {
       if (run->job.ended) continue;
-      impl_->ends.stop_reading(*run);
-      impl_->book.settle();
+      impl_->parts.ends->stop_reading(turn, *run);
+      impl_->parts.book->settle(turn);
     }
   }
 }
 
 std::uint64_t Engine::compares(std::int32_t partition) const {
-  const PartitionState* const found = impl_->ctx.partitions.find(partition);
+  const PartitionState* const found = impl_->state.partitions.find(partition);
   return found == nullptr ? 0 : Comparisons::wanted(*found);
 }
 
 void Engine::learn(std::int32_t partition, const Comparison& record, core::WallTime now) {
-  PartitionState* const found = impl_->ctx.partitions.find(partition);
-  if (found == nullptr || found->silent) return;
-  impl_->ctx.enter(*found);
-  impl_->ctx.now = impl_->ctx.evaluated_at = core::nanoseconds(now);
-  if (auto entry = impl_->comparisons.news(record)) impl_->decisions.decide(std::move(*entry));
+  PartitionState* const found = impl_->live(partition);
+  if (found == nullptr) return;
+  impl_->moment.move_to(now);
+  const Turn turn = impl_->moment.turn(*found);
+  if (auto entry = Comparisons::news(turn, record)) {
+    impl_->parts.decisions->decide(turn, std::move(*entry));
+  }
 }
 
 std::vector<core::RunUid> Engine::further_shards(std::int32_t partition) const {
-  const PartitionState* const found = impl_->ctx.partitions.find(partition);
+  const PartitionState* const found = impl_->state.partitions.find(partition);
   return found == nullptr ? std::vector<core::RunUid>() : FurtherShards::runs_of(*found);
 }
 
 void Engine::settle(std::int32_t partition, const core::JobEvent& event, core::WallTime now,
                     bool live) {
-  PartitionState* const found = impl_->ctx.partitions.find(partition);
-  if (found == nullptr || found->silent) return;
-  impl_->ctx.enter(*found);
-  impl_->ctx.now = impl_->ctx.evaluated_at = core::nanoseconds(now);
-  for (Entry& entry : impl_->further.news(event, live)) impl_->decisions.decide(std::move(entry));
+  PartitionState* const found = impl_->live(partition);
+  if (found == nullptr) return;
+  impl_->moment.move_to(now);
+  const Turn turn = impl_->moment.turn(*found);
+  for (Entry& entry : FurtherShards::news(turn, event, live)) {
+    impl_->parts.decisions->decide(turn, std::move(entry));
+  }
+}
+
+Output Engine::take(std::int32_t partition) {
+  PartitionState* const found = impl_->state.partitions.find(partition);
+  if (found == nullptr) return {};
+  if (found->owes_first_index()) {
+    found->output.log.insert(found->output.log.begin(), std::move(*found->first_index));
+    found->first_index.reset();
+  }
+  return std::exchange(found->output, {});
+}
+
+std::vector<std::int32_t> Engine::pending() const {
+  std::vector<std::int32_t> out;
+  for (const auto& [number, partition] : impl_->state.partitions) {
+    if (!partition.output.empty() || partition.owes_first_index()) out.push_back(number);
+  }
+  return out;
+}
+
+bool Engine::snapshot(std::int32_t partition, std::size_t budget,
+                      core::FunctionRef<void(StateRecord)> emit) {
+  PartitionState* const found = impl_->live(partition);
+  return found != nullptr && write_snapshot(*found, budget, impl_->state.stats, emit);
+}
+
+core::Status Engine::restore(std::int32_t partition, std::string_view key,
+                             std::optional<std::string_view> value) {
+  auto& restored = impl_->state.partitions.open(partition).restored;
+  if (value) {
+    restored[std::string(key)] = *value;
+  } else {
+    restored.erase(std::string(key));
+  }
+  return core::ok();
+}
+
+core::Result<Restored> Engine::finish_restore(std::int32_t partition,
+                                              std::span<const core::Position> committed) {
+  return impl_->parts.restore->finish(partition, impl_->moment, committed);
+}
+
+void Engine::go_live(std::int32_t partition, core::WallTime now) {
+  PartitionState& state = impl_->state.partitions.open(partition);
+  EngineParts& parts = impl_->parts;
+  impl_->moment.move_to(now);
+  const Turn turn = impl_->moment.turn(state);
+  if (state.silent) {
+    parts.decisions->replay_entries(turn);
+    // What is left was decided at the very position where we go on.
+    const std::deque<Entry> rest = std::exchange(state.replay, {});
+    for (const Entry& entry : rest) parts.decisions->apply(turn, entry);
+  }
+  for (auto& [id, run] : state.runs) parts.timers->clamp_times(turn, *run, turn.now);
+  state.silent = false;
+  if (!state.incomplete.empty()) parts.own->tell_incomplete(turn);
+  for (Event& event : state.farewell) state.output.events.push_back(std::move(event));
+  state.farewell.clear();
+  if (state.rules != impl_->state.configured.table) parts.decisions->reload(turn);
+}
+
+void Engine::drop(std::int32_t partition) { impl_->state.partitions.drop(partition); }
+
+void Engine::mark_incomplete(std::int32_t partition, std::string_view why) {
+  PartitionState& state = impl_->state.partitions.open(partition);
+  const bool known = !state.incomplete.empty();
+  state.incomplete = why.empty() ? "its input does not reach back to it" : why;
+  if (known || state.silent) return;  // told already, or when it goes live
+  impl_->parts.own->tell_incomplete(impl_->moment.turn(state));
 }
 
 EngineStats Engine::stats() const {
-  EngineStats out = impl_->ctx.stats;
-  out.runs += impl_->ctx.partitions.runs();
-  for (const auto& [number, partition] : impl_->ctx.partitions) {
+  EngineStats out = impl_->state.stats;
+  out.runs += impl_->state.partitions.runs();
+  for (const auto& [number, partition] : impl_->state.partitions) {
     for (const auto& [id, run] : partition.runs) {
       out.units += run->rosters.units;
       out.open_issues += run->issues.open.size();

@@ -4,23 +4,30 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
-#include "rules/engine/partition/context.h"
+#include "rules/engine/partition/turn.h"
 
 namespace tocsin::rules {
 
 /// Whether this is such a one.
 bool is_family(const RuleTable& rules, const Run& run);
 
-/// Of RuleTable::evaluated[number], in the family of the run; nullptr: it has none, or the rule looks at no
-/// family.
-const Evaluator* evaluator_of_family(const Context& ctx, const Run& run, std::uint32_t number);
+class Families {
+ public:
+  Families(const EngineOptions& options, EngineStats& stats) : options_(options), stats_(stats) {}
 
-/// A rule of a family begins to follow a run: from now on what others say of its family is of use here.
-void meet_family(Context& ctx, const Run& run, std::uint32_t number);
+  /// Of RuleTable::evaluated[number], in the family of the run; nullptr: it has none, or the rule looks at
+  /// no family.
+  static const Evaluator* evaluator(const PartitionState& part, const Run& run,
+                                    std::uint32_t number);
+  /// A rule of a family begins to follow a run: from now on what others say of its family is of use here.
+  static void meet(const Turn& turn, const Run& run, std::uint32_t number);
+  /// The run has ended: if it completed, its families know it from now on, here and elsewhere.
+  void join(const Turn& turn, Run& run);
 
-/// The run has ended: if it completed, its families know it from now on, here and elsewhere.
-void join_families(Context& ctx, Run& run);
+ private:
+  const EngineOptions& options_;
+  EngineStats& stats_;
+};
 
 }  // namespace tocsin::rules

@@ -17,12 +17,12 @@ std::string comparison_key(const core::RunUid& run, std::uint64_t identity) {
   return core::to_text(run) + "/" + number + "/";
 }
 
-const Evaluator* evaluator_of_other(const Context& ctx, std::uint32_t rule) {
-  for (const std::uint32_t number : ctx.rules->comparing) {
-    const RuleTable::Evaluated& one = ctx.rules->evaluated[number];
+const Evaluator* evaluator_of_other(const PartitionState& part, std::uint32_t rule) {
+  for (const std::uint32_t number : part.rules->comparing) {
+    const RuleTable::Evaluated& one = part.rules->evaluated[number];
     if (one.rule != rule) continue;
-    const auto found = ctx.part->runs.find({*one.program->other(), 0});
-    if (found == ctx.part->runs.end() || number >= found->second->evaluators.size()) return nullptr;
+    const auto found = part.runs.find({*one.program->other(), 0});
+    if (found == part.runs.end() || number >= found->second->evaluators.size()) return nullptr;
     return found->second->evaluators[number].evaluator.get();
   }
   return nullptr;

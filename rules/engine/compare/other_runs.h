@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "rules/engine/partition/context.h"
+#include "rules/engine/partition/partition.h"
 
 namespace tocsin::rules {
 
@@ -14,7 +14,7 @@ bool is_compared_with(const RuleTable& rules, const Run& run);
 /// The rule's evaluator of the run that it compares others with; nullptr: this partition has none.
 /// Runs of a partition are judged by what stands in its own log alone: what other partitions hold is
 /// not looked at, even where the same engine has them.
-const Evaluator* evaluator_of_other(const Context& ctx, std::uint32_t rule);
+const Evaluator* evaluator_of_other(const PartitionState& part, std::uint32_t rule);
 
 /// What the keys of records about that run begin with: its uid, the rule by its identity.
 std::string comparison_key(const core::RunUid& run, std::uint64_t identity);

@@ -1,23 +1,24 @@
 #include "rules/engine/frames/arrivals.h"
+#include "rules/engine/partition/describe.h"
 
 #include <algorithm>
 
 namespace tocsin::rules {
 
-std::uint32_t Arrivals::find_worker(Run& run, const core::FrameHeader& header) {
+std::uint32_t Arrivals::find_worker(const Turn& turn, Run& run, const core::FrameHeader& header) {
   const std::uint32_t known = run.workers.find(header.worker, header.rank);
   if (known != Workers::kNone) return known;
-  if (run.workers.size() >= ctx_.options.config.max_units_per_run) {
-    ++ctx_.stats.refused_units;
+  if (run.workers.size() >= options_.config.max_units_per_run) {
+    ++stats_.refused_units;
     return kNoRoster;
   }
   const auto number = static_cast<std::uint32_t>(run.workers.size());
-  ctx_.part->cut.touch_worker(run, number);
+  turn.part.cut.touch_worker(run, number);
   Worker worker;
   worker.name_hash = header.worker;
   worker.rank = header.rank;
   worker.agent = header.rank == core::kNodeAgentRank;
-  worker.last_arrival = ctx_.now;
+  worker.last_arrival = turn.now;
   // Workers have a default name, so that most runs need no dictionary to speak of them.
   const std::string usual = "worker_" + std::to_string(header.rank);
   if (const Name* name = run.names.table.find(header.worker)) {
@@ -29,7 +30,7 @@ std::uint32_t Arrivals::find_worker(Run& run, const core::FrameHeader& header) {
   return run.workers.add(std::move(worker));
 }
 
-bool Arrivals::accept(Run& run, Worker& worker, const core::FrameHeader& header) {
+bool Arrivals::accept(const Turn& turn, Run& run, Worker& worker, const core::FrameHeader& header) {
   if ((header.flags & core::frame_flag::kUnsequenced) != 0) {
     worker.unsequenced = true;
     return true;
@@ -38,12 +39,12 @@ bool Arrivals::accept(Run& run, Worker& worker, const core::FrameHeader& header)
   // of the log. Where those see no starts the larger number is: an agent's, or a further shard's.
   const bool settled = !worker.agent && run.id.shard == 0;
   if (!settled && header.incarnation < worker.incarnation) {
-    ++ctx_.stats.stale_frames;
+    ++stats_.stale_frames;
     return false;
   }
   if (header.incarnation != worker.incarnation) {
     if (worker.incarnation != 0) {
-      intake_.restart(run, run.workers.number_of(worker));
+      intake_.restart(turn, run, run.workers.number_of(worker));
     }
     worker.incarnation = header.incarnation;
     worker.has_sequence = false;
@@ -51,13 +52,13 @@ bool Arrivals::accept(Run& run, Worker& worker, const core::FrameHeader& header)
   }
   if (worker.has_sequence) {
     if (header.sequence <= worker.sequence) {
-      ++ctx_.stats.duplicate_frames;
+      ++stats_.duplicate_frames;
       return false;
     }
     if (const std::uint64_t missing = header.sequence - worker.sequence - 1; missing > 0) {
       worker.gap = true;
       worker.gap_frames += missing;
-      ctx_.stats.missing_frames += missing;
+      stats_.missing_frames += missing;
     }
   }
   worker.sequence = header.sequence;
@@ -65,12 +66,13 @@ bool Arrivals::accept(Run& run, Worker& worker, const core::FrameHeader& header)
   return true;
 }
 
-void Arrivals::progress(Run& run, Worker& worker, const core::FrameHeader& header) {
-  worker.last_arrival = ctx_.now;
+void Arrivals::progress(const Turn& turn, Run& run, Worker& worker,
+                        const core::FrameHeader& header) {
+  worker.last_arrival = turn.now;
   worker.last_time = header.time;
   worker.idle = false;
   if (worker.agent) return;
-  const std::int64_t last = std::exchange(run.course.last_arrival, ctx_.now);
+  const std::int64_t last = std::exchange(run.course.last_arrival, turn.now);
   run.course.last_mode = header.mode;
   run.course.last_mode_step = header.step;
   if (header.mode == core::Mode::train || header.mode == core::Mode::global) {
@@ -83,7 +85,7 @@ void Arrivals::progress(Run& run, Worker& worker, const core::FrameHeader& heade
         static_cast<std::uint8_t>(run.course.seen_modes | mode_bit(header.mode));
     const bool trains = header.mode == core::Mode::train || header.mode == core::Mode::global;
     if (trains && run.course.first_train_arrival == kNever) {
-      run.course.first_train_arrival = ctx_.now;
+      run.course.first_train_arrival = turn.now;
     }
     if ((worker.unsequenced || worker.gap) && worker.mode != header.mode) {
       // No step-ends, or the last one was lost: entering another mode ends the last step of the one
@@ -98,31 +100,32 @@ void Arrivals::progress(Run& run, Worker& worker, const core::FrameHeader& heade
     worker.mode = header.mode;
     worker.pass = header.pass;
   }
-  end_silences(run, worker, header, last, false);
+  end_silences(turn, run, worker, header, last, false);
 }
 
-void Arrivals::promise(Run& run, Worker& worker, const core::FrameHeader& header, double seconds) {
+void Arrivals::promise(const Turn& turn, Run& run, Worker& worker, const core::FrameHeader& header,
+                       double seconds) {
   constexpr double kMost = 30.0 * 24 * 3600;
   const double within = seconds > 0 ? std::min(seconds, kMost) : 0;  // NaN is no promise either
-  worker.promise = {ctx_.now, static_cast<std::int64_t>(within * 1e9)};
-  worker.last_arrival = ctx_.now;
+  worker.promise = {turn.now, static_cast<std::int64_t>(within * 1e9)};
+  worker.last_arrival = turn.now;
   if (worker.agent) return;
   run.course.promise = worker.promise;
-  const std::int64_t last = std::exchange(run.course.last_arrival, ctx_.now);
-  end_silences(run, worker, header, last, true);
+  const std::int64_t last = std::exchange(run.course.last_arrival, turn.now);
+  end_silences(turn, run, worker, header, last, true);
 }
 
 // The issues of a clock rule end with the silence they speak of. `promised`: by the loop's own word,
 // which takes no first step.
-void Arrivals::end_silences(Run& run, Worker& worker, const core::FrameHeader& header,
-                            std::int64_t last, bool promised) {
-  for (const auto& clock : ctx_.rules->clocks) {
+void Arrivals::end_silences(const Turn& turn, Run& run, Worker& worker,
+                            const core::FrameHeader& header, std::int64_t last, bool promised) {
+  for (const auto& clock : turn.rules().clocks) {
     if (promised && !clock.program->grace) continue;
     // While the run as a whole was silent no worker was: those that still are, are so now.
-    const bool was_silent = add(last, clock.program->threshold) <= ctx_.now;
-    const std::int64_t next = std::min(clock.program->over_at(ctx_.now, run.course.promise),
-                                       clock.program->over_at(ctx_.now, worker.promise));
-    ctx_.deadline.at_latest(was_silent ? ctx_.now : next);
+    const bool was_silent = add(last, clock.program->threshold) <= turn.now;
+    const std::int64_t next = std::min(clock.program->over_at(turn.now, run.course.promise),
+                                       clock.program->over_at(turn.now, worker.promise));
+    deadline_.at_latest(was_silent ? turn.now : next);
     const auto number = run.workers.number_of(worker);
     for (const std::uint32_t who : {kNoRoster, number}) {
       const auto found = run.issues.clocks.find({clock.rule, who});
@@ -134,7 +137,8 @@ void Arrivals::end_silences(Run& run, Worker& worker, const core::FrameHeader& h
       // one began after that, and ends no earlier than it began.
       place.time = std::max(header.time, found->second.last_window);
       found->second.last_window = place.time;
-      book_.resolve(run, {clock.rule, kNoRoster, who, 0xFF, 0}, core::Resolution::recovered, place);
+      book_.resolve(turn, run, {clock.rule, kNoRoster, who, 0xFF, 0}, core::Resolution::recovered,
+                    place);
     }
   }
 }

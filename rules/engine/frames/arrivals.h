@@ -5,28 +5,33 @@
 
 #include "rules/engine/frames/intake.h"
 #include "rules/engine/issues/issue_book.h"
-#include "rules/engine/partition/context.h"
+#include "rules/engine/partition/deadline.h"
+#include "rules/engine/partition/turn.h"
 
 namespace tocsin::rules {
 
 class Arrivals {
  public:
-  Arrivals(Context& ctx, IssueBook& book, Intake& intake)
-      : ctx_(ctx), book_(book), intake_(intake) {}
+  Arrivals(const EngineOptions& options, EngineStats& stats, Deadline& deadline, IssueBook& book,
+           Intake& intake)
+      : options_(options), stats_(stats), deadline_(deadline), book_(book), intake_(intake) {}
 
   /// kNoRoster: there is no room for it.
-  std::uint32_t find_worker(Run& run, const core::FrameHeader& header);
+  std::uint32_t find_worker(const Turn& turn, Run& run, const core::FrameHeader& header);
   /// False: a duplicate, or of an earlier process.
-  bool accept(Run& run, Worker& worker, const core::FrameHeader& header);
-  void progress(Run& run, Worker& worker, const core::FrameHeader& header);
+  bool accept(const Turn& turn, Run& run, Worker& worker, const core::FrameHeader& header);
+  void progress(const Turn& turn, Run& run, Worker& worker, const core::FrameHeader& header);
   /// The loop's own word that it goes on, and will be heard of again within so many seconds.
-  void promise(Run& run, Worker& worker, const core::FrameHeader& header, double seconds);
+  void promise(const Turn& turn, Run& run, Worker& worker, const core::FrameHeader& header,
+               double seconds);
 
  private:
-  void end_silences(Run& run, Worker& worker, const core::FrameHeader& header, std::int64_t last,
-                    bool promised);
+  void end_silences(const Turn& turn, Run& run, Worker& worker, const core::FrameHeader& header,
+                    std::int64_t last, bool promised);
 
-  Context& ctx_;
+  const EngineOptions& options_;
+  EngineStats& stats_;
+  Deadline& deadline_;
   IssueBook& book_;
   Intake& intake_;
 };

@@ -43,19 +43,20 @@ TOCSIN_TOGETHER bool are_next(const Slot* units, const core::ColumnView<std::uin
 
 }  // namespace
 
-void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& frame) {
+void Intake::on_summary(const Turn& turn, Run& run, std::uint32_t worker,
+                        const core::FrameView& frame) {
   const core::FrameHeader& header = frame.header();
-  Roster& here = units_.roster(run, worker, header.mode, false);
+  Roster& here = units_.roster(turn, run, worker, header.mode, false);
   const auto roster_number = run.rosters.number_of(here);
-  ctx_.part->cut.touch_roster(run, roster_number);
+  turn.part.cut.touch_roster(run, roster_number);
   const std::size_t rows = frame.rows();
   if (frame.header().row_stride < core::summary_column::columns * core::kColumnBytes) return;
   run.workers[worker].seen[at(header.mode)] =
       std::max(run.workers[worker].seen[at(header.mode)], header.step);
-  if (!known_units(run, here, frame)) find_units(run, here, frame);
+  if (!known_units(turn, run, here, frame)) find_units(turn, run, here, frame);
   if (here.wanted.size() < here.slots.size() ||
       (here.unresolved && here.names_version != run.names.version)) {
-    units_.resolve(run, here);
+    units_.resolve(turn, run, here);
   }
   sparse_.clear();
   vectors_.clear();
@@ -67,7 +68,7 @@ void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& f
     for (std::size_t i = 0; i < rows; ++i) {
       if (slots_[i] == RowBatch::kSkip || here.wanted[slots_[i]] == Match::no) continue;
       const core::SummaryRow row = frame.summary(i);
-      steps_.add(run, worker, header, header.step, header.global_step, header.time, row.name,
+      steps_.add(turn, run, worker, header, header.step, header.global_step, header.time, row.name,
                  row.count == 0 ? std::nan("") : row.mean(), core::meta::role(row.meta));
     }
   }
@@ -91,8 +92,8 @@ void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& f
   batch.vectors = vectors_;
   Place place = at_step(header.mode, header.step, header.global_step, header.time);
   place.partial = run.workers[worker].gap;
-  rows_.judge(run, roster_number, batch, place);
-  if (ctx_.rules->takers_of(input::kRows).empty()) return;
+  rows_.judge(turn, run, roster_number, batch, place);
+  if (turn.rules().takers_of(input::kRows).empty()) return;
   WorkerRows taken;
   taken.worker = worker;
   taken.mode = header.mode;
@@ -101,7 +102,7 @@ void Intake::on_summary(Run& run, std::uint32_t worker, const core::FrameView& f
   taken.time = header.time;
   taken.epoch = batch.epoch;
   taken.frame = &frame;
-  evaluations_.feed_rows(run, roster_number, taken, slots_, first_slot_);
+  evaluations_.feed_rows(turn, run, roster_number, taken, slots_, first_slot_);
 }
 
 // Of the unit of a frame's first row: behind the frame before in most cases, or at the beginning.
@@ -116,7 +117,7 @@ std::uint32_t Intake::place_of(const Roster& here, std::uint64_t name) const {
 
 // A worker sends its tensors in one order: most often all rows are units that stand side by side,
 // each at a later step than before. False: not this time.
-bool Intake::known_units(Run& run, Roster& here, const core::FrameView& frame) {
+bool Intake::known_units(const Turn& turn, Run& run, Roster& here, const core::FrameView& frame) {
   const std::size_t rows = frame.rows();
   const std::int64_t step = frame.header().step;
   const auto names = frame.column<std::uint64_t>(core::summary_column::name);
@@ -127,7 +128,7 @@ bool Intake::known_units(Run& run, Roster& here, const core::FrameView& frame) {
   if (step < 0) return false;
   if (!are_next(units, names, rows, step)) return false;
   const auto end = static_cast<std::uint32_t>(first + rows);
-  ctx_.part->cut.touch_slots(run, run.rosters.number_of(here), first, end);
+  turn.part.cut.touch_slots(run, run.rosters.number_of(here), first, end);
   for (std::size_t i = 0; i < rows; ++i) units[i].last_step = step;
   if (first_slot_ == first && slots_.size() == rows) return true;  // they stand there already
   slots_.resize(rows);
@@ -137,7 +138,7 @@ bool Intake::known_units(Run& run, Roster& here, const core::FrameView& frame) {
 }
 
 // Row by row: new units, gaps, other orders, repeated rows.
-void Intake::find_units(Run& run, Roster& here, const core::FrameView& frame) {
+void Intake::find_units(const Turn& turn, Run& run, Roster& here, const core::FrameView& frame) {
   const std::size_t rows = frame.rows();
   const std::int64_t step = frame.header().step;
   const std::uint32_t roster_number = run.rosters.number_of(here);
@@ -147,17 +148,17 @@ void Intake::find_units(Run& run, Roster& here, const core::FrameView& frame) {
   first_slot_ = RowBatch::kSkip;
   std::uint32_t guess = 0;
   for (std::size_t i = 0; i < rows; ++i) {
-    guess = units_.slot(run, here, names[i], metas[i], guess);
+    guess = units_.slot(turn, run, here, names[i], metas[i], guess);
     slots_[i] = guess;
     if (guess == RowBatch::kSkip) {
       guess = 0;
       continue;
     }
-    ctx_.part->cut.touch_slot(run, roster_number, guess);
+    turn.part.cut.touch_slot(run, roster_number, guess);
     Slot& unit = here.slots[guess];
     if (step <= unit.last_step) {
       slots_[i] = RowBatch::kSkip;
-      ++ctx_.stats.duplicate_rows;
+      ++stats_.duplicate_rows;
     } else {
       unit.last_step = step;
     }
@@ -212,11 +213,13 @@ bool has_unresolved(const Run& run, const Roster& here) {
 
 }  // namespace
 
-void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& frame) {
+void Intake::on_scalars(const Turn& turn, Run& run, std::uint32_t worker,
+                        const core::FrameView& frame) {
   const core::FrameHeader& header = frame.header();
   if (header.row_stride < core::scalar_column::columns * core::kColumnBytes) return;
-  const auto roster_number = run.rosters.number_of(units_.roster(run, worker, header.mode, true));
-  ctx_.part->cut.touch_roster(run, roster_number);
+  const auto roster_number =
+      run.rosters.number_of(units_.roster(turn, run, worker, header.mode, true));
+  turn.part.cut.touch_roster(run, roster_number);
   const auto names = frame.column<std::uint64_t>(core::scalar_column::name);
   const auto steps = frame.column<std::int64_t>(core::scalar_column::step);
   const auto global_steps = frame.column<std::int64_t>(core::scalar_column::global_step);
@@ -228,52 +231,55 @@ void Intake::on_scalars(Run& run, std::uint32_t worker, const core::FrameView& f
   for (std::size_t i = 0; i < frame.rows(); ++i) {
     const Scalar scalar{names[i], metas[i], steps[i], global_steps[i], times[i], numbers[i]};
     note_rates(run.workers[worker], scalar.name, scalar.value);
-    guess = units_.slot(run, run.rosters[roster_number], scalar.name, scalar.meta, guess);
+    guess = units_.slot(turn, run, run.rosters[roster_number], scalar.name, scalar.meta, guess);
     if (guess == RowBatch::kSkip) continue;
-    ctx_.part->cut.touch_slot(run, roster_number, guess);
-    if (on_scalar(run, worker, header, roster_number, guess, scalar)) ended = true;
+    turn.part.cut.touch_slot(run, roster_number, guess);
+    if (on_scalar(turn, run, worker, header, roster_number, guess, scalar)) ended = true;
     ++guess;
   }
-  if (ended) steps_.advance(run);
+  if (ended) steps_.advance(turn, run);
 }
 
 // True: it has ended the step before, which nobody else ends.
-bool Intake::on_scalar(Run& run, std::uint32_t worker, const core::FrameHeader& header,
-                       std::uint32_t roster_number, std::uint32_t slot, const Scalar& scalar) {
+bool Intake::on_scalar(const Turn& turn, Run& run, std::uint32_t worker,
+                       const core::FrameHeader& header, std::uint32_t roster_number,
+                       std::uint32_t slot, const Scalar& scalar) {
   Roster& here = run.rosters[roster_number];
   Slot& unit = here.slots[slot];
   // The ledger's rows are sums of single calls: those of one step are added up (docs/ledger.md).
   const bool further = scalar.step == unit.last_step && !run.workers[worker].unsequenced &&
                        scalar.role() == core::Role::ledger;
   if (scalar.step <= unit.last_step && !further) {
-    ++ctx_.stats.duplicate_rows;
+    ++stats_.duplicate_rows;
     return false;
   }
   unit.last_step = scalar.step;
-  const bool ended = reach_step(run, worker, header.mode, scalar.step);
+  const bool ended = reach_step(turn, run, worker, header.mode, scalar.step);
   if (scalar.role() == core::Role::loss && trains(header.mode)) {
     run.workers[worker].losses.add(scalar.name, scalar.step, scalar.value);
   }
-  if (has_unresolved(run, here)) units_.resolve(run, here);
+  if (has_unresolved(run, here)) units_.resolve(turn, run, here);
   if (here.wanted[slot] != Match::no && !further) {
-    steps_.add(run, worker, header, scalar.step, scalar.global_step, scalar.time, scalar.name,
+    steps_.add(turn, run, worker, header, scalar.step, scalar.global_step, scalar.time, scalar.name,
                scalar.value, scalar.role());
   }
-  judge_scalar(run, worker, header, roster_number, slot, scalar);
+  judge_scalar(turn, run, worker, header, roster_number, slot, scalar);
   return ended;
 }
 
 // A worker without step ends has ended a step when it speaks of a later one. True: it just has.
-bool Intake::reach_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step) {
+bool Intake::reach_step(const Turn& turn, Run& run, std::uint32_t worker, core::Mode mode,
+                        std::int64_t step) {
   std::int64_t& seen = run.workers[worker].seen[at(mode)];
   const bool ended = run.workers[worker].unsequenced && step > seen && seen != kNever;
-  if (ended) implicit_step_ends(run, worker, mode, step);
+  if (ended) implicit_step_ends(turn, run, worker, mode, step);
   seen = std::max(seen, step);
   return ended;
 }
 
-void Intake::judge_scalar(Run& run, std::uint32_t worker, const core::FrameHeader& header,
-                          std::uint32_t roster_number, std::uint32_t slot, const Scalar& scalar) {
+void Intake::judge_scalar(const Turn& turn, Run& run, std::uint32_t worker,
+                          const core::FrameHeader& header, std::uint32_t roster_number,
+                          std::uint32_t slot, const Scalar& scalar) {
   const core::SummaryRow row = scalar.row();
   RowBatch batch;
   batch.columns = reinterpret_cast<const std::byte*>(&row);
@@ -290,8 +296,8 @@ void Intake::judge_scalar(Run& run, std::uint32_t worker, const core::FrameHeade
   batch.names = &run.names.table;
   Place place = at_step(header.mode, scalar.step, scalar.global_step, scalar.time);
   place.partial = run.workers[worker].gap;
-  rows_.judge(run, roster_number, batch, place);
-  if (ctx_.rules->takers_of(input::kRows).empty()) return;
+  rows_.judge(turn, run, roster_number, batch, place);
+  if (turn.rules().takers_of(input::kRows).empty()) return;
   WorkerRows taken;
   taken.worker = worker;
   taken.mode = header.mode;
@@ -300,10 +306,11 @@ void Intake::judge_scalar(Run& run, std::uint32_t worker, const core::FrameHeade
   taken.time = scalar.time;
   taken.epoch = batch.epoch;
   taken.scalar = &row;
-  evaluations_.feed_rows(run, roster_number, taken, std::span(&slot, 1), slot);
+  evaluations_.feed_rows(turn, run, roster_number, taken, std::span(&slot, 1), slot);
 }
 
-void Intake::on_step_end(Run& run, std::uint32_t worker, const core::FrameView& frame) {
+void Intake::on_step_end(const Turn& turn, Run& run, std::uint32_t worker,
+                         const core::FrameView& frame) {
   const core::FrameHeader& header = frame.header();
   if (header.row_stride < core::step_end_column::meta * core::kColumnBytes) return;
   const auto steps = frame.column<std::int64_t>(core::step_end_column::step);
@@ -319,59 +326,61 @@ void Intake::on_step_end(Run& run, std::uint32_t worker, const core::FrameView& 
     }
     Place place = at_step(header.mode, steps[i], global_steps[i], ends[i]);
     place.partial = from.gap;
-    end_step(run, worker, header.mode, steps[i], place);
-    steps_.ended(run, worker, header, steps[i], global_steps[i], ends[i]);
-    if (!ctx_.rules->takers_of(input::kStepEnds).empty()) {
+    end_step(turn, run, worker, header.mode, steps[i], place);
+    steps_.ended(turn, run, worker, header, steps[i], global_steps[i], ends[i]);
+    if (!turn.rules().takers_of(input::kStepEnds).empty()) {
       const bool skipped = frame.step_end(i).meta & core::meta::kOptimizerSkipped;
       evaluations_.feed_step_end(
-          run, {worker, header.mode, steps[i], global_steps[i], starts[i], ends[i], place.partial,
-                skipped, epoch_of(run.workers[worker], header)});
+          turn, run,
+          {worker, header.mode, steps[i], global_steps[i], starts[i], ends[i], place.partial,
+           skipped, epoch_of(run.workers[worker], header)});
     }
   }
-  steps_.advance(run);
-  jobs_.heartbeat(run, header.time, false);
+  steps_.advance(turn, run);
+  jobs_.heartbeat(turn, run, header.time, false);
 }
 
-void Intake::restart(Run& run, std::uint32_t worker) {
+void Intake::restart(const Turn& turn, Run& run, std::uint32_t worker) {
   for (std::uint32_t i = 0; i < run.rosters.size(); ++i) {
     Roster& each = run.rosters[i];
     if (each.worker != worker) continue;
-    ctx_.part->cut.touch_roster(run, i);
-    ctx_.part->cut.touch_slots(run, i);
+    turn.part.cut.touch_roster(run, i);
+    turn.part.cut.touch_slots(run, i);
     for (Slot& unit : each.slots) unit.last_step = kNever;
     for (Block& block : each.blocks) block.waiting.clear();
   }
-  evaluations_.restart(run, worker);
+  evaluations_.restart(turn, run, worker);
   run.workers[worker].mark.fill(kNever);
   run.workers[worker].seen.fill(kNever);
 }
 
-void Intake::end_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
-                      const Place& place) {
+void Intake::end_step(const Turn& turn, Run& run, std::uint32_t worker, core::Mode mode,
+                      std::int64_t step, const Place& place) {
   Worker& from = run.workers[worker];
   if (step <= from.mark[at(mode)]) return;
-  if (!ctx_.rules->rows.empty()) rows_.end_step(run, worker, mode, step, place);
+  if (!turn.rules().rows.empty()) rows_.end_step(turn, run, worker, mode, step, place);
   from.mark[at(mode)] = step;
   from.seen[at(mode)] = std::max(from.seen[at(mode)], step);
   const std::uint8_t passing = mode_bit(core::Mode::eval) | mode_bit(core::Mode::predict);
   from.active = static_cast<std::uint8_t>(from.active & ~(passing & ~mode_bit(mode)));
   if (from.gap) {
-    ++ctx_.stats.partial_steps;
+    ++stats_.partial_steps;
     run.steps.partial[{static_cast<std::uint8_t>(mode), step}].push_back(from.rank);
   }
-  own_.judge_gap(run, worker, place);
+  own_.judge_gap(turn, run, worker, place);
   from.gap = false;
 }
 
-void Intake::implicit_step_ends(Run& run, std::uint32_t worker, core::Mode mode,
+void Intake::implicit_step_ends(const Turn& turn, Run& run, std::uint32_t worker, core::Mode mode,
                                 std::int64_t step) {
   // A worker that sends JSON only: its first record of a later step ends the earlier ones.
   Worker& from = run.workers[worker];
   const std::int64_t ended = std::min(from.seen[at(mode)], step - 1);
   if (ended <= from.mark[at(mode)]) return;
   from.mark[at(mode)] = ended;
-  if (ctx_.rules->takers_of(input::kStepEnds).empty()) return;
-  evaluations_.feed_step_end(run, {worker, mode, ended, ended, from.last_time, from.last_time});
+  if (turn.rules().takers_of(input::kStepEnds).empty()) return;
+  evaluations_.feed_step_end(turn, run,
+                             {worker, mode, ended, ended, from.last_time, from.last_time});
 }
 
 }  // namespace tocsin::rules

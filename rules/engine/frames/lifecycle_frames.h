@@ -6,21 +6,20 @@
 #include "rules/engine/issues/own_issues.h"
 #include "rules/engine/jobs/ends.h"
 #include "rules/engine/jobs/job_book.h"
-#include "rules/engine/partition/context.h"
+#include "rules/engine/partition/turn.h"
 #include "rules/engine/units/step_book.h"
 
 namespace tocsin::rules {
 
 class LifecycleFrames {
  public:
-  LifecycleFrames(Context& ctx, OwnIssues& own, StepBook& steps, JobBook& jobs, Ends& ends)
-      : ctx_(ctx), own_(own), steps_(steps), jobs_(jobs), ends_(ends) {}
+  LifecycleFrames(OwnIssues& own, StepBook& steps, JobBook& jobs, Ends& ends)
+      : own_(own), steps_(steps), jobs_(jobs), ends_(ends) {}
 
-  void on_lifecycle(Run& run, std::uint32_t number, const core::FrameView& frame,
+  void on_lifecycle(const Turn& turn, Run& run, std::uint32_t number, const core::FrameView& frame,
                     const core::Lifecycle& body);
 
  private:
-  Context& ctx_;
   OwnIssues& own_;
   StepBook& steps_;
   JobBook& jobs_;

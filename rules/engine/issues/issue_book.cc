@@ -5,6 +5,7 @@
 
 #include "core/identity.h"
 #include "rules/engine/issues/found_words.h"
+#include "rules/engine/partition/describe.h"
 #include "rules/engine/partition/evaluators.h"
 
 namespace tocsin::rules {
@@ -68,7 +69,8 @@ std::optional<std::uint32_t> slot_of(const Run& run, const OpenKey& key, const O
 
 }  // namespace
 
-void IssueBook::count(Run& run, std::uint32_t rule, const EvaluationCounts& counts) {
+void IssueBook::count(const Turn& turn, Run& run, std::uint32_t rule,
+                      const EvaluationCounts& counts) {
   RuleProgress& progress = run.issues.progress[rule];
   std::uint64_t judged = 0;
   for (std::size_t i = 0; i < kEvaluationOutcomes; ++i) {
@@ -76,42 +78,45 @@ void IssueBook::count(Run& run, std::uint32_t rule, const EvaluationCounts& coun
     judged += counts[i];
   }
   const std::uint64_t hits = counts[static_cast<std::size_t>(EvaluationOutcome::hit)];
-  ctx_.stats.evaluations += judged;
-  ctx_.stats.hits += hits;
+  stats_.evaluations += judged;
+  stats_.hits += hits;
   if (progress.state == core::RuleState::no_data &&
       (hits > 0 || counts[static_cast<std::size_t>(EvaluationOutcome::ok)] > 0)) {
-    reports_.status(run, rule, core::RuleState::in_progress);
+    reports_.status(turn, run, rule, core::RuleState::in_progress);
   }
 }
 
-void IssueBook::sum_up(Run& run, std::uint32_t rule, std::int64_t period_end, core::ValueMap told) {
+void IssueBook::sum_up(const Turn& turn, Run& run, std::uint32_t rule, std::int64_t period_end,
+                       core::ValueMap told) {
   // Before its first evaluation there is nothing to sum up, and behind an error nothing to rely on.
   if (run.issues.progress[rule].state != core::RuleState::in_progress || told.empty()) return;
-  reports_.status(run, rule, core::RuleState::in_progress, {}, std::move(told), period_end);
+  reports_.status(turn, run, rule, core::RuleState::in_progress, {}, std::move(told), period_end);
 }
 
-void IssueBook::tell_so_far(Run& run, std::uint32_t rule, std::int64_t time, core::ValueMap told) {
+void IssueBook::tell_so_far(const Turn& turn, Run& run, std::uint32_t rule, std::int64_t time,
+                            core::ValueMap told) {
   const core::RuleState state = run.issues.progress[rule].state;
   if (state == core::RuleState::error || told.empty()) return;
-  reports_.status(run, rule, state, {}, std::move(told), time);
+  reports_.status(turn, run, rule, state, {}, std::move(told), time);
 }
 
-void IssueBook::fail(Run& run, std::uint32_t rule, std::string reason) {
+void IssueBook::fail(const Turn& turn, Run& run, std::uint32_t rule, std::string reason) {
   if (run.issues.progress[rule].state == core::RuleState::error) return;
-  reports_.status(run, rule, core::RuleState::error, std::move(reason));
+  reports_.status(turn, run, rule, core::RuleState::error, std::move(reason));
 }
 
-void IssueBook::recover(Run& run, std::uint32_t rule) {
+void IssueBook::recover(const Turn& turn, Run& run, std::uint32_t rule) {
   const RuleProgress& progress = run.issues.progress[rule];
   if (progress.state != core::RuleState::error) return;
   const bool found = progress.counts[static_cast<std::size_t>(EvaluationOutcome::hit)] > 0;
-  reports_.status(run, rule, found ? core::RuleState::issues_found : core::RuleState::in_progress,
+  reports_.status(turn, run, rule,
+                  found ? core::RuleState::issues_found : core::RuleState::in_progress,
                   "it works again");
 }
 
-void IssueBook::apply(Run& run, std::uint32_t rule, Life& life, const Unit& unit, Verdict verdict,
-                      const Place& place, Explain explain) {
-  const Common& common = ctx_.rules->settings(rule).program->common;
+void IssueBook::apply(const Turn& turn, Run& run, std::uint32_t rule, Life& life, const Unit& unit,
+                      Verdict verdict, const Place& place, Explain explain) {
+  const Common& common = turn.rules().settings(rule).program->common;
   if (verdict.outcome == EvaluationOutcome::ok) {
     life.hits = 0;
     if (life.open == 0 || ++life.oks < common.clear_after) return;
@@ -121,7 +126,7 @@ void IssueBook::apply(Run& run, std::uint32_t rule, Life& life, const Unit& unit
       OpenKey key = unit.key;
       key.kind = kind;
       if (began_here(run, key, place)) continue;  // ends at the next ok
-      resolve(run, key, core::Resolution::recovered, place);
+      resolve(turn, run, key, core::Resolution::recovered, place);
       life.open = static_cast<std::uint8_t>(life.open & ~(1U << kind));
     }
     if (life.open == 0) life.oks = 0;
@@ -132,13 +137,14 @@ void IssueBook::apply(Run& run, std::uint32_t rule, Life& life, const Unit& unit
   if (life.hits < 0xFFFFFFFFU) ++life.hits;
   if (life.hits < common.min_hits) return;
   for (unsigned kind = 0; kind < 8; ++kind) {
-    if ((verdict.kinds & (1U << kind)) != 0) fire(run, rule, life, unit, kind, place, explain);
+    if ((verdict.kinds & (1U << kind)) != 0)
+      fire(turn, run, rule, life, unit, kind, place, explain);
   }
 }
 
-void IssueBook::fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit, unsigned kind,
-                     const Place& place, Explain explain) {
-  const RuleSettings& which = ctx_.rules->settings(rule);
+void IssueBook::fire(const Turn& turn, Run& run, std::uint32_t rule, Life& life, const Unit& unit,
+                     unsigned kind, const Place& place, Explain explain) {
+  const RuleSettings& which = turn.rules().settings(rule);
   const Common& common = which.program->common;
   OpenKey key = unit.key;
   key.kind = static_cast<std::uint8_t>(kind);
@@ -146,7 +152,7 @@ void IssueBook::fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit,
   const bool fresh = found == run.issues.open.end();
   if (fresh) {
     std::uint32_t& others = run.issues.open_counts[{rule, kind, unit.worker}];
-    if (others >= common.max_open_units.value_or(ctx_.options.config.max_open_units)) return;
+    if (others >= common.max_open_units.value_or(options_.config.max_open_units)) return;
     ++others;
     Open open;
     open.unit = unit.labels();
@@ -156,15 +162,14 @@ void IssueBook::fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit,
     found = run.issues.open.emplace(key, std::move(open)).first;
     life.open = static_cast<std::uint8_t>(life.open | (1U << kind));
   }
-  tell_followers(run, rule, place, found->second.unit);
+  tell_followers(turn, run, rule, place, found->second.unit);
   if (!fresh) {
     ++found->second.occurrences;
-    // A report from long after ctx_.now is one of a clock that was set right since: it holds nothing.
+    // A report from long after now is one of a clock that was set right since: it holds nothing.
     // One moment is one report: a rule over several selections may hit at two points of a step.
     if (same_moment(found->second, place)) return;
     const std::int64_t since = distance(place.time, found->second.last_report);
-    if (since < common.cooldown.count() && since > -ctx_.options.config.max_clock_skew.count())
-      return;
+    if (since < common.cooldown.count() && since > -options_.config.max_clock_skew.count()) return;
     --found->second.occurrences;
   }
   Open& open = found->second;
@@ -176,7 +181,7 @@ void IssueBook::fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit,
   open.severity = which.severity_set ? which.severity : finding.severity.value_or(which.severity);
   open.observed_name = finding.observed.name;
   open.observed = finding.observed.value;
-  core::Issue issue = reports_.make_issue(run, which, open, place);
+  core::Issue issue = reports_.make_issue(turn, run, which, open, place);
   issue.summary = std::move(finding.summary);
   issue.description = std::move(finding.description);
   issue.recommendation = std::move(finding.recommendation);
@@ -192,7 +197,7 @@ void IssueBook::fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit,
   evidence.window.points = finding.points;
   if (evidence.window.partial) evidence.values.emplace_back("partial", true);
   Reports::identify(run, issue, open, place);
-  if (fresh) begin(run, rule, key, open, issue, place, extra.role);
+  if (fresh) begin(turn, run, rule, key, open, issue, place, extra.role);
   if (fresh || issue.severity > open.found_severity) {
     open.words = found_words(issue);
     open.found_severity = issue.severity;
@@ -202,25 +207,25 @@ void IssueBook::fire(Run& run, std::uint32_t rule, Life& life, const Unit& unit,
   if (!open.beginning.known()) at.stage = HeldReports::kNoStage;
   held_.add({at, &run, key, std::move(issue), open.beginning});
   if (run.issues.progress[rule].state != core::RuleState::issues_found) {
-    reports_.status(run, rule, core::RuleState::issues_found);
+    reports_.status(turn, run, rule, core::RuleState::issues_found);
   }
 }
 
-void IssueBook::tell_followers(Run& run, std::uint32_t rule, const Place& place,
+void IssueBook::tell_followers(const Turn& turn, Run& run, std::uint32_t rule, const Place& place,
                                const Labels& unit) {
   if (!place.step_clock) return;
-  for (const RuleTable::Follower& one : ctx_.rules->followers[rule]) {
-    evaluator_of(ctx_, run, one.evaluator).on_fired(one.which, place, unit);
+  for (const RuleTable::Follower& one : turn.rules().followers[rule]) {
+    evaluator_of(turn.part, run, one.evaluator).on_fired(one.which, place, unit);
   }
 }
 
 // What its rule looks at says where in the step it began; others may follow from it from now on.
-void IssueBook::begin(Run& run, std::uint32_t rule, const OpenKey& key, Open& open,
-                      const core::Issue& issue, const Place& place,
+void IssueBook::begin(const Turn& turn, Run& run, std::uint32_t rule, const OpenKey& key,
+                      Open& open, const core::Issue& issue, const Place& place,
                       const std::optional<core::Role>& role) {
-  const Program& program = *ctx_.rules->settings(rule).program;
+  const Program& program = *turn.rules().settings(rule).program;
   const auto stage = stage_of(role, issue.evidence.tensor, program);
-  if (!place.step_clock || !stage || ctx_.rules->settings(rule).shadow) return;
+  if (!place.step_clock || !stage || turn.rules().settings(rule).shadow) return;
   const std::optional<std::uint32_t> slot = slot_of(run, key, open, issue, place);
   const std::uint32_t position = slot ? position_in_stage(*stage, *slot) : 0;
   open.beginning = Beginning{{global_step_of(place), *stage, position},
@@ -231,22 +236,23 @@ void IssueBook::begin(Run& run, std::uint32_t rule, const OpenKey& key, Open& op
   run.issues.signs.add(open.beginning, key);
 }
 
-void IssueBook::settle() {
+void IssueBook::settle(const Turn& turn) {
   if (held_.empty()) return;
   for (HeldReport& one : held_.take()) {
-    name_causes(*one.run, one.beginning, one.issue);
-    reports_.send(*one.run, one.key.rule, std::move(one.issue));
+    name_causes(turn, *one.run, one.beginning, one.issue);
+    reports_.send(turn, *one.run, one.key.rule, std::move(one.issue));
   }
 }
 
-void IssueBook::name_causes(const Run& run, const Beginning& beginning, core::Issue& issue) const {
+void IssueBook::name_causes(const Turn& turn, const Run& run, const Beginning& beginning,
+                            core::Issue& issue) const {
   if (!beginning.known()) return;
   for (const OpenKey& key : run.issues.signs.before(beginning.onset)) {
     const Open& earlier = run.issues.open.at(key);
     core::Cause cause;
     cause.event_id = earlier.beginning.event_id;
     cause.issue_key = earlier.beginning.issue_key;
-    cause.rule = ctx_.rules->settings(key.rule).name;
+    cause.rule = turn.rules().settings(key.rule).name;
     for (const auto& [name, value] : earlier.unit) {
       cause.unit += (cause.unit.empty() ? "" : ",") + name + "=" + value;
     }
@@ -257,14 +263,14 @@ void IssueBook::name_causes(const Run& run, const Beginning& beginning, core::Is
   }
 }
 
-void IssueBook::resolve(Run& run, const OpenKey& key, core::Resolution resolution,
+void IssueBook::resolve(const Turn& turn, Run& run, const OpenKey& key, core::Resolution resolution,
                         const Place& place, std::string_view said) {
   const auto found = run.issues.open.find(key);
   if (found == run.issues.open.end()) return;
-  if (held_.come_before(key, global_step_of(place))) settle();
+  if (held_.come_before(key, global_step_of(place))) settle(turn);
   const Open open = found->second;
   forget(run, key);
-  core::Issue issue = reports_.make_issue(run, ctx_.rules->settings(key.rule), open, place);
+  core::Issue issue = reports_.make_issue(turn, run, turn.rules().settings(key.rule), open, place);
   issue.status = core::IssueStatus::resolved;
   issue.resolution = resolution;
   // The clock of the trainer may have stepped back since.
@@ -272,18 +278,18 @@ void IssueBook::resolve(Run& run, const OpenKey& key, core::Resolution resolutio
   issue.evidence.observed = {open.observed_name, open.observed};
   tell_end(issue, open.words, said.empty() ? end_of(open, resolution) : std::string(said));
   Reports::identify(run, issue, open, place);
-  reports_.send(run, key.rule, std::move(issue));
+  reports_.send(turn, run, key.rule, std::move(issue));
 }
 
 // What silence ends, it ends at a time: the run may be heard of again, and then an issue of the same
 // unit may end a second time with the clock of steps where it was.
-void IssueBook::resolve_all(Run& run, core::Resolution resolution, bool lost) {
-  settle();
+void IssueBook::resolve_all(const Turn& turn, Run& run, core::Resolution resolution, bool lost) {
+  settle(turn);
   std::vector<std::pair<std::string, OpenKey>> keys;
   for (const auto& [key, open] : run.issues.open) {
     const bool stays = resolution == core::Resolution::job_ended &&
-                       key.rule >= ctx_.rules->first_own &&
-                       operational_rules()[key.rule - ctx_.rules->first_own].outlives_job;
+                       key.rule >= turn.rules().first_own &&
+                       operational_rules()[key.rule - turn.rules().first_own].outlives_job;
     if (!stays) keys.emplace_back(unit_text(open), key);
   }
   // Numbers of units depend on who came first; their texts do not.
@@ -294,10 +300,10 @@ void IssueBook::resolve_all(Run& run, core::Resolution resolution, bool lost) {
   place.step = run.course.last_step == kNever ? 0 : run.course.last_step;
   place.global_step = run.course.last_global_step;
   for (const auto& [text, key] : keys) {
-    const Program* program = ctx_.rules->settings(key.rule).program.get();
+    const Program* program = turn.rules().settings(key.rule).program.get();
     const bool silence = dynamic_cast<const ClockProgram*>(program) != nullptr;
-    const bool steps = (key.rule < ctx_.rules->first_own ||
-                        operational_rules()[key.rule - ctx_.rules->first_own].step_clock) &&
+    const bool steps = (key.rule < turn.rules().first_own ||
+                        operational_rules()[key.rule - turn.rules().first_own].step_clock) &&
                        program->step_clock();
     place.step_clock = steps && !lost;
     place.time = run.course.last_time;
@@ -315,19 +321,19 @@ void IssueBook::resolve_all(Run& run, core::Resolution resolution, bool lost) {
       place.time = std::max(place.time, open.last_report);
     }
     if (silence || lost) place.time = later(run, key.rule, place.time);
-    resolve(run, key, resolution, place);
+    resolve(turn, run, key, resolution, place);
   }
 }
 
-core::Issue IssueBook::end_of_gone(const Run& run, const RuleSettings& gone, const Open& open,
-                                   std::uint64_t sequence) const {
+core::Issue IssueBook::end_of_gone(const Turn& turn, const Run& run, const RuleSettings& gone,
+                                   const Open& open, std::uint64_t sequence) const {
   Place place;
   place.step = run.course.last_step == kNever ? 0 : run.course.last_step;
   place.global_step = run.course.last_global_step;
   place.time = run.course.last_time;
-  core::Issue issue = reports_.make_issue(run, gone, open, place);
+  core::Issue issue = reports_.make_issue(turn, run, gone, open, place);
   issue.status = core::IssueStatus::resolved;
-  const std::vector<RuleSettings>& now = ctx_.configured.table->all;
+  const std::vector<RuleSettings>& now = configured_.table->all;
   const bool changed = std::any_of(
       now.begin(), now.end(), [&](const RuleSettings& rule) { return rule.name == gone.name; });
   issue.resolution = changed ? core::Resolution::rule_changed : core::Resolution::rule_removed;

@@ -18,9 +18,9 @@ Place OwnIssues::place_at(const Run& run, std::int64_t time) {
   return place;
 }
 
-void OwnIssues::raise(Run& run, Operational which, std::uint32_t worker, std::int64_t time,
-                      Finding finding) {
-  const std::uint32_t rule = ctx_.rules->own(which);
+void OwnIssues::raise(const Turn& turn, Run& run, Operational which, std::uint32_t worker,
+                      std::int64_t time, Finding finding) {
+  const std::uint32_t rule = turn.rules().own(which);
   const Place place = place_at(run, book_.later(run, rule, time));
   const std::string who = worker < run.workers.size() ? run.workers[worker].name : std::string();
   const auto labels = [&]() -> std::vector<std::pair<std::string, std::string>> {
@@ -31,23 +31,26 @@ void OwnIssues::raise(Run& run, Operational which, std::uint32_t worker, std::in
   const auto explain = [&](unsigned) -> std::pair<Finding, Extra> { return {finding, {}}; };
   Life life;
   const Unit unit{{rule, kNoRoster, worker, 0xFF, 0}, worker, labels};
-  book_.apply(run, rule, life, unit, hit(), place, explain);
+  book_.apply(turn, run, rule, life, unit, hit(), place, explain);
 }
 
-void OwnIssues::lower(Run& run, Operational which, std::uint32_t worker, std::int64_t time) {
-  const OpenKey key{ctx_.rules->own(which), kNoRoster, worker, 0xFF, 0};
+void OwnIssues::lower(const Turn& turn, Run& run, Operational which, std::uint32_t worker,
+                      std::int64_t time) {
+  const OpenKey key{turn.rules().own(which), kNoRoster, worker, 0xFF, 0};
   if (!run.issues.open.contains(key)) return;
   Place place;
   place.step_clock = false;
   place.time = book_.later(run, key.rule, time);
-  book_.resolve(run, key, core::Resolution::recovered, place);
+  book_.resolve(turn, run, key, core::Resolution::recovered, place);
 }
 
-void OwnIssues::sum_up(Run& run, Operational which, std::int64_t time, core::ValueMap told) {
-  reports_.sum_up_own(run, ctx_.rules->own(which), std::move(told), time);
+void OwnIssues::sum_up(const Turn& turn, Run& run, Operational which, std::int64_t time,
+                       core::ValueMap told) {
+  reports_.sum_up_own(turn, run, turn.rules().own(which), std::move(told), time);
 }
 
-void OwnIssues::make_room(Run& run, std::uint32_t rule, std::uint32_t worker, const Place& place) {
+void OwnIssues::make_room(const Turn& turn, Run& run, std::uint32_t rule, std::uint32_t worker,
+                          const Place& place) {
   const OpenKey* oldest = nullptr;
   std::int64_t since = 0;
   std::size_t others = 0;
@@ -60,20 +63,21 @@ void OwnIssues::make_room(Run& run, std::uint32_t rule, std::uint32_t worker, co
     }
   }
   if (others < ScriptAlert::kMaxOpen) return;
-  book_.resolve(run, OpenKey(*oldest), core::Resolution::superseded, place,
+  book_.resolve(turn, run, OpenKey(*oldest), core::Resolution::superseded, place,
                 "Newer alerts of the script take its place.");
 }
 
-void OwnIssues::tell(Run& run, std::uint32_t worker, std::int64_t time, ScriptAlert alert) {
-  const std::uint32_t rule = ctx_.rules->own(Operational::script_alert);
+void OwnIssues::tell(const Turn& turn, Run& run, std::uint32_t worker, std::int64_t time,
+                     ScriptAlert alert) {
+  const std::uint32_t rule = turn.rules().own(Operational::script_alert);
   const std::string& who = run.workers[worker].name;
   // Titles have no numbers of their own; a text of worker and title does not end in the middle.
   const OpenKey key{rule, kNoRoster, core::name_hash(who + '\x1f' + alert.title), 0xFF, 0};
   const Place end = place_at(run, book_.later(run, rule, time));
   if (run.issues.open.contains(key)) {
-    book_.resolve(run, key, core::Resolution::superseded, end, "The script said it again.");
+    book_.resolve(turn, run, key, core::Resolution::superseded, end, "The script said it again.");
   } else {
-    make_room(run, rule, worker, end);
+    make_room(turn, run, rule, worker, end);
   }
   const auto labels = [&]() -> std::vector<std::pair<std::string, std::string>> {
     return {{"title", alert.title}, {"worker", who}};
@@ -82,27 +86,27 @@ void OwnIssues::tell(Run& run, std::uint32_t worker, std::int64_t time, ScriptAl
       operational_rules()[static_cast<std::size_t>(Operational::script_alert)].recommendation;
   const auto explain = [&](unsigned) -> std::pair<Finding, Extra> { return {alert.finding, {}}; };
   Life life;
-  book_.apply(run, rule, life, {key, worker, labels}, hit(),
+  book_.apply(turn, run, rule, life, {key, worker, labels}, hit(),
               place_at(run, book_.later(run, rule, time)), explain);
 }
 
 // Of a partition or of a run that is not kept: nothing would ever resolve it, so it times out.
-void OwnIssues::raise_plain(Operational which, const core::RunUid& run, std::int64_t time,
-                            std::string summary) {
+void OwnIssues::raise_plain(const Turn& turn, Operational which, const core::RunUid& run,
+                            std::int64_t time, std::string summary) {
   const OperationalRule& table = operational_rules()[static_cast<std::size_t>(which)];
-  const RuleSettings& rule = ctx_.rules->settings(ctx_.rules->own(which));
+  const RuleSettings& rule = turn.rules().settings(turn.rules().own(which));
   core::Issue issue;
-  issue.source = "/" + ctx_.options.cluster + "/rules/" + rule.name;
+  issue.source = "/" + options_.cluster + "/rules/" + rule.name;
   issue.time = issue.starts_at = issue.measured_at = core::wall_time(time);
-  issue.evaluated_at = core::wall_time(ctx_.evaluated_at);
+  issue.evaluated_at = core::wall_time(turn.evaluated_at);
   issue.rule = issue.rule_type = rule.name;
   issue.params_hash = rule.params_hash;
   issue.severity = rule.severity;
-  for (const auto& [name, value] : ctx_.options.labels) issue.labels.set(name, value);
+  for (const auto& [name, value] : options_.labels) issue.labels.set(name, value);
   issue.labels.set("rule", rule.name);
   issue.labels.set("severity", core::to_string(rule.severity));
-  issue.labels.set("cluster", ctx_.options.cluster);
-  const std::string partition = std::to_string(ctx_.part->number);
+  issue.labels.set("cluster", options_.cluster);
+  const std::string partition = std::to_string(turn.part.number);
   if (run.nil()) {
     issue.labels.set("partition", partition);
   } else {
@@ -122,10 +126,10 @@ void OwnIssues::raise_plain(Operational which, const core::RunUid& run, std::int
       core::make_id("iss_", {issue.rule, issue.rule_version, issue.params_hash, core::to_text(run),
                              "0", "partition=" + partition, "", "t" + std::to_string(time),
                              core::to_string(issue.status)});
-  reports_.emit(std::move(issue));
+  reports_.emit(turn, std::move(issue));
 }
 
-void OwnIssues::judge_gap(Run& run, std::uint32_t worker, const Place& place) {
+void OwnIssues::judge_gap(const Turn& turn, Run& run, std::uint32_t worker, const Place& place) {
   Worker& from = run.workers[worker];
   if (!from.gap && !from.gap_life.active()) return;
   const std::uint64_t missing = std::exchange(from.gap_frames, 0);
@@ -145,15 +149,15 @@ void OwnIssues::judge_gap(Run& run, std::uint32_t worker, const Place& place) {
     finding.recommendation = operational_rules()[0].recommendation;
     return {finding, {}};
   };
-  const std::uint32_t rule = ctx_.rules->own(Operational::telemetry_gap);
+  const std::uint32_t rule = turn.rules().own(Operational::telemetry_gap);
   const Unit unit{{rule, kNoRoster, worker, 0xFF, 0}, worker, labels};
-  book_.apply(run, rule, from.gap_life, unit, from.gap ? hit() : kOk, place, explain);
+  book_.apply(turn, run, rule, from.gap_life, unit, from.gap ? hit() : kOk, place, explain);
 }
 
-void OwnIssues::tell_incomplete() {
-  raise_plain(Operational::state_incomplete, {}, ctx_.now,
-              "The rule state of partition " + std::to_string(ctx_.part->number) +
-                  " is not what it was: " + ctx_.part->incomplete + ".");
+void OwnIssues::tell_incomplete(const Turn& turn) {
+  raise_plain(turn, Operational::state_incomplete, {}, turn.now,
+              "The rule state of partition " + std::to_string(turn.part.number) +
+                  " is not what it was: " + turn.part.incomplete + ".");
 }
 
 }  // namespace tocsin::rules

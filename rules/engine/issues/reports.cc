@@ -67,44 +67,45 @@ std::vector<std::string> selections_of(const RuleSettings& which) {
 
 std::span<const std::string_view> issue_labels() noexcept { return kIssueLabels; }
 
-void Reports::emit(Event event) {
-  if (ctx_.part->silent) return;
-  ctx_.part->output.events.push_back(std::move(event));
+void Reports::emit(const Turn& turn, Event event) {
+  if (turn.part.silent) return;
+  turn.part.output.events.push_back(std::move(event));
 }
 
-void Reports::send(Run& run, std::uint32_t rule, core::Issue issue) {
+void Reports::send(const Turn& turn, Run& run, std::uint32_t rule, core::Issue issue) {
   issue.sequence = ++run.issues.progress[rule].issue_sequence;
-  if (issue.shadow && !ctx_.part->silent) ++ctx_.stats.shadow_issues;
-  if (rule < ctx_.rules->first_own) tell_reports(run, issue);
-  emit(std::move(issue));
+  if (issue.shadow && !turn.part.silent) ++stats_.shadow_issues;
+  if (rule < turn.rules().first_own) tell_reports(turn, run, issue);
+  emit(turn, std::move(issue));
 }
 
 // Rules that sum up what others found, as far as the run has their evaluators: none waits for issues.
-void Reports::tell_reports(Run& run, const core::Issue& issue) {
-  for (const std::uint32_t number : ctx_.rules->takers_of(input::kIssues)) {
+void Reports::tell_reports(const Turn& turn, Run& run, const core::Issue& issue) {
+  for (const std::uint32_t number : turn.rules().takers_of(input::kIssues)) {
     if (number >= run.evaluators.size() || !run.evaluators[number].evaluator) continue;
-    ctx_.part->cut.touch_evaluator(run, number);
+    turn.part.cut.touch_evaluator(run, number);
     run.evaluators[number].evaluator->on_issue(issue);
   }
 }
 
-void Reports::spread(Run& run, std::uint16_t shards) {
+void Reports::spread(const Turn& turn, Run& run, std::uint16_t shards) {
   run.course.shards = shards;
-  for (std::uint32_t rule = 0; rule < ctx_.rules->first_own; ++rule) {
+  for (std::uint32_t rule = 0; rule < turn.rules().first_own; ++rule) {
     if (run.issues.progress[rule].state != core::RuleState::no_data) continue;
-    if (withholds_tensors(run, *ctx_.rules->settings(rule).program)) {
-      status(run, rule, core::RuleState::no_data);
+    if (withholds_tensors(run, *turn.rules().settings(rule).program)) {
+      status(turn, run, rule, core::RuleState::no_data);
     }
   }
 }
 
-void Reports::status(Run& run, std::uint32_t rule, core::RuleState state, std::string reason,
-                     core::ValueMap summary, std::optional<std::int64_t> as_of) {
+void Reports::status(const Turn& turn, Run& run, std::uint32_t rule, core::RuleState state,
+                     std::string reason, core::ValueMap summary,
+                     std::optional<std::int64_t> as_of) {
   RuleProgress& progress = run.issues.progress[rule];
   const core::RuleState previous = std::exchange(progress.state, state);
   // The engine's own rules have no status, and shards beyond the first leave it to the first.
-  if (rule >= ctx_.rules->first_own || run.id.shard != 0) return;
-  const RuleSettings& which = ctx_.rules->settings(rule);
+  if (rule >= turn.rules().first_own || run.id.shard != 0) return;
+  const RuleSettings& which = turn.rules().settings(rule);
   core::RuleStatusEvent event;
   event.rule = which.name;
   event.rule_type = which.type;
@@ -139,13 +140,13 @@ void Reports::status(Run& run, std::uint32_t rule, core::RuleState state, std::s
   event.summary = std::move(summary);
   event.run = run_ref(run);
   event.time = core::wall_time(as_of.value_or(run.course.last_time));
-  emit(std::move(event));
+  emit(turn, std::move(event));
 }
 
-void Reports::sum_up_own(const Run& run, std::uint32_t rule, core::ValueMap told,
+void Reports::sum_up_own(const Turn& turn, const Run& run, std::uint32_t rule, core::ValueMap told,
                          std::int64_t time) {
   if (run.id.shard != 0) return;
-  const RuleSettings& which = ctx_.rules->settings(rule);
+  const RuleSettings& which = turn.rules().settings(rule);
   core::RuleStatusEvent event;
   event.rule = which.name;
   event.rule_type = which.type;
@@ -154,13 +155,13 @@ void Reports::sum_up_own(const Run& run, std::uint32_t rule, core::ValueMap told
   event.summary = std::move(told);
   event.run = run_ref(run);
   event.time = core::wall_time(time);
-  emit(std::move(event));
+  emit(turn, std::move(event));
 }
 
-core::Issue Reports::make_issue(const Run& run, const RuleSettings& which, const Open& open,
-                                const Place& place) const {
+core::Issue Reports::make_issue(const Turn& turn, const Run& run, const RuleSettings& which,
+                                const Open& open, const Place& place) const {
   core::Issue issue;
-  issue.source = "/" + ctx_.options.cluster + "/rules/" + which.name;
+  issue.source = "/" + options_.cluster + "/rules/" + which.name;
   issue.time = core::wall_time(place.time);
   issue.rule = which.name;
   issue.rule_type = which.type;
@@ -170,14 +171,14 @@ core::Issue Reports::make_issue(const Run& run, const RuleSettings& which, const
   issue.shadow = which.shadow;
   issue.severity = open.severity;
   for (const auto& [name, value] : run.job.labels) issue.labels.set(name, value);
-  for (const auto& [name, value] : ctx_.options.labels) issue.labels.set(name, value);
+  for (const auto& [name, value] : options_.labels) issue.labels.set(name, value);
   for (const auto& [name, value] : open.unit) issue.labels.set(name, value);
   if (!open.kind.empty()) issue.labels.set("kind", open.kind);
   issue.labels.set("rule", which.name);
   issue.labels.set("severity", core::to_string(open.severity));
   issue.labels.set("job", run.job.name);
   issue.labels.set("run_uid", core::to_text(run.id.uid));
-  issue.labels.set("cluster", ctx_.options.cluster);
+  issue.labels.set("cluster", options_.cluster);
   bound_issue_labels(issue.labels);
   issue.runbook_url = which.runbook_url;
   issue.starts_at = core::wall_time(open.starts_at);
@@ -200,13 +201,13 @@ core::Issue Reports::make_issue(const Run& run, const RuleSettings& which, const
   evidence.first_seen = core::wall_time(open.starts_at);
   evidence.occurrences = open.occurrences;
   const bool own = place.first_offset < 0 || place.first_offset == kForever;
-  evidence.data_refs.push_back({ctx_.ref_topic, ctx_.ref.partition,
-                                own ? ctx_.ref.offset : place.first_offset,
-                                own ? ctx_.ref.offset : place.last_offset});
-  if (!ctx_.part->incomplete.empty()) evidence.values.emplace_back("state_incomplete", true);
+  evidence.data_refs.push_back({std::string(turn.record.topic), turn.record.partition,
+                                own ? turn.record.offset : place.first_offset,
+                                own ? turn.record.offset : place.last_offset});
+  if (!turn.part.incomplete.empty()) evidence.values.emplace_back("state_incomplete", true);
   issue.measured_at = core::wall_time(place.time);
-  issue.published_at = ctx_.ref.timestamp;
-  issue.evaluated_at = core::wall_time(ctx_.evaluated_at);
+  issue.published_at = turn.record.timestamp;
+  issue.evaluated_at = core::wall_time(turn.evaluated_at);
   return issue;
 }
 
@@ -217,20 +218,20 @@ void Reports::identify(const Run& run, core::Issue& issue, const Open& open, con
                core::to_string(issue.status)});
 }
 
-core::JobEvent Reports::job_event(const Run& run, core::JobPhase phase, std::uint64_t number,
-                                  std::int64_t time) const {
+core::JobEvent Reports::job_event(const Turn& turn, const Run& run, core::JobPhase phase,
+                                  std::uint64_t number, std::int64_t time) const {
   core::JobEvent event;
   event.phase = phase;
   event.number = number;
   event.run = run_ref(run);
   for (const auto& [name, value] : run.job.labels) event.labels.set(name, value);
-  for (const auto& [name, value] : ctx_.options.labels) event.labels.set(name, value);
+  for (const auto& [name, value] : options_.labels) event.labels.set(name, value);
   bound_issue_labels(event.labels);
   event.world_size = run.world_size;
-  event.rules.reserve(ctx_.rules->first_own + ctx_.configured.elsewhere.size());
-  for (std::uint32_t i = 0; i < ctx_.rules->first_own; ++i)
-    event.rules.push_back(ctx_.rules->all[i].name);
-  for (const RuleSettings& one : ctx_.configured.elsewhere) event.rules.push_back(one.name);
+  event.rules.reserve(turn.rules().first_own + configured_.elsewhere.size());
+  for (std::uint32_t i = 0; i < turn.rules().first_own; ++i)
+    event.rules.push_back(turn.rules().all[i].name);
+  for (const RuleSettings& one : configured_.elsewhere) event.rules.push_back(one.name);
   event.time = core::wall_time(time);
   if (run.job.started) event.started_at = core::wall_time(run.job.started_at);
   if (run.course.last_step != kNever) event.step = run.course.last_step;

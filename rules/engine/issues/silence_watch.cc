@@ -4,15 +4,15 @@
 
 namespace tocsin::rules {
 
-void SilenceWatch::due(Run& run, std::int64_t time, std::vector<Entry>& due) {
+void SilenceWatch::due(const Turn& turn, Run& run, std::int64_t time, std::vector<Entry>& due) {
   if (run.id.shard != 0) return;  // every step end is in the first, which judges the run
-  for (const auto& clock : ctx_.rules->clocks) {
+  for (const auto& clock : turn.rules().clocks) {
     const auto check = [&](std::uint32_t who, std::int64_t last, const Promise& promise) {
       const std::int64_t deadline = clock.program->due_at(last, promise);
       const auto known = run.issues.clocks.find({clock.rule, who});
       if (known != run.issues.clocks.end() && known->second.fired) return;
       if (deadline > time) {
-        ctx_.deadline.at_latest(deadline);
+        deadline_.at_latest(deadline);
       } else {
         due.push_back({Entry::What::silence,
                        run.id,
@@ -21,7 +21,7 @@ void SilenceWatch::due(Run& run, std::int64_t time, std::vector<Entry>& due) {
                        clock.rule,
                        time,
                        {},
-                       ctx_.rules->line(clock.rule)});
+                       turn.rules().line(clock.rule)});
       }
     };
     if (clock.program->until_first_step) {
@@ -42,20 +42,21 @@ void SilenceWatch::due(Run& run, std::int64_t time, std::vector<Entry>& due) {
 
 // Each check that finds no silence is an evaluation. Ticks are not in the log, so these checks are
 // counted by what is: at signs of life, as often as ticks would check at least; and at the run's end.
-void SilenceWatch::count(Run& run, const RuleTable::Bound<ClockProgram>& clock, bool at_end) {
+void SilenceWatch::count(const Turn& turn, Run& run, const RuleTable::Bound<ClockProgram>& clock,
+                         bool at_end) {
   constexpr std::int64_t kAtMost = 30'000'000'000;
   ClockState& state = run.issues.clocks[{clock.rule, kNoRoster}];
   const std::int64_t period = std::min(clock.program->threshold.count() / 10, kAtMost);
-  if (state.counted != kNever && (at_end || distance(ctx_.now, state.counted) < period)) return;
-  state.counted = ctx_.now;
+  if (state.counted != kNever && (at_end || distance(turn.now, state.counted) < period)) return;
+  state.counted = turn.now;
   EvaluationCounts counts{};
   ++counts[static_cast<std::size_t>(EvaluationOutcome::ok)];
-  book_.count(run, clock.rule, counts);
+  book_.count(turn, run, clock.rule, counts);
 }
 
-void SilenceWatch::fire(Run& run, const Entry& entry) {
-  for (const auto& clock : ctx_.rules->clocks) {
-    if (ctx_.rules->line(clock.rule) != entry.rules) continue;
+void SilenceWatch::fire(const Turn& turn, Run& run, const Entry& entry) {
+  for (const auto& clock : turn.rules().clocks) {
+    if (turn.rules().line(clock.rule) != entry.rules) continue;
     ClockState& state = run.issues.clocks[{clock.rule, entry.worker}];
     state.fired = true;
     const bool one = entry.worker < run.workers.size();
@@ -95,7 +96,7 @@ void SilenceWatch::fire(Run& run, const Entry& entry) {
     };
     Life life;
     Unit unit{{clock.rule, kNoRoster, entry.worker, 0xFF, 0}, entry.worker, labels};
-    book_.apply(run, clock.rule, life, unit, hit(), place, explain);
+    book_.apply(turn, run, clock.rule, life, unit, hit(), place, explain);
   }
 }
 

@@ -5,22 +5,23 @@
 #include <vector>
 
 #include "rules/engine/issues/issue_book.h"
-#include "rules/engine/partition/context.h"
+#include "rules/engine/partition/deadline.h"
+#include "rules/engine/partition/turn.h"
 
 namespace tocsin::rules {
 
 class SilenceWatch {
  public:
-  SilenceWatch(Context& ctx, IssueBook& book) : ctx_(ctx), book_(book) {}
+  SilenceWatch(Deadline& deadline, IssueBook& book) : deadline_(deadline), book_(book) {}
 
   /// Adds what is due at `time`.
-  void due(Run& run, std::int64_t time, std::vector<Entry>& due);
-  void count(Run& run, const RuleTable::Bound<ClockProgram>& clock, bool at_end);
+  void due(const Turn& turn, Run& run, std::int64_t time, std::vector<Entry>& due);
+  void count(const Turn& turn, Run& run, const RuleTable::Bound<ClockProgram>& clock, bool at_end);
   /// A silence that was found, or is found again in a replay.
-  void fire(Run& run, const Entry& entry);
+  void fire(const Turn& turn, Run& run, const Entry& entry);
 
  private:
-  Context& ctx_;
+  Deadline& deadline_;
   IssueBook& book_;
 };
 

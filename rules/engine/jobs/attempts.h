@@ -7,27 +7,40 @@
 #include "rules/engine/issues/own_issues.h"
 #include "rules/engine/jobs/decisions.h"
 #include "rules/engine/jobs/ends.h"
-#include "rules/engine/partition/context.h"
+#include "rules/engine/partition/deadline.h"
+#include "rules/engine/partition/partition_table.h"
+#include "rules/engine/partition/turn.h"
 
 namespace tocsin::rules {
 
 class Attempts {
  public:
-  Attempts(Context& ctx, OwnIssues& own, Ends& ends, Decisions& decisions)
-      : ctx_(ctx), own_(own), ends_(ends), decisions_(decisions) {}
+  Attempts(const EngineOptions& options, EngineStats& stats, Deadline& deadline,
+           PartitionTable& partitions, OwnIssues& own, Ends& ends, Decisions& decisions)
+      : options_(options),
+        stats_(stats),
+        deadline_(deadline),
+        partitions_(partitions),
+        own_(own),
+        ends_(ends),
+        decisions_(decisions) {}
 
   /// nullptr: there is no room for it.
-  Run* find_run(const core::FrameHeader& header);
-  bool enter(Run& run, const core::FrameView& frame, const core::Lifecycle* body);
-  void check_clock(Run& run, std::uint32_t number, const core::FrameHeader& header);
+  Run* find_run(const Turn& turn, const core::FrameHeader& header);
+  bool enter(const Turn& turn, Run& run, const core::FrameView& frame, const core::Lifecycle* body);
+  void check_clock(const Turn& turn, Run& run, std::uint32_t number,
+                   const core::FrameHeader& header);
 
  private:
-  bool make_room();
-  Launches::Standing standing_of(Run& run, const core::FrameHeader& header,
+  bool make_room(const Turn& turn);
+  Launches::Standing standing_of(const Turn& turn, Run& run, const core::FrameHeader& header,
                                  const ProcessId& process, const core::Lifecycle* body);
-  void unwatched(Run& run, const core::FrameHeader& header);
+  void unwatched(const Turn& turn, Run& run, const core::FrameHeader& header);
 
-  Context& ctx_;
+  const EngineOptions& options_;
+  EngineStats& stats_;
+  Deadline& deadline_;
+  PartitionTable& partitions_;
   OwnIssues& own_;
   Ends& ends_;
   Decisions& decisions_;

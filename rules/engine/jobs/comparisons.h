@@ -5,21 +5,22 @@
 #include <optional>
 #include <string_view>
 
-#include "rules/engine/partition/context.h"
+#include "rules/engine/partition/turn.h"
 #include "rules/engine/units/evaluations.h"
 
 namespace tocsin::rules {
 
 class Comparisons {
  public:
-  Comparisons(Context& ctx, Evaluations& evaluations) : ctx_(ctx), evaluations_(evaluations) {}
+  Comparisons(EngineStats& stats, Evaluations& evaluations)
+      : stats_(stats), evaluations_(evaluations) {}
 
   /// 0: no run of this partition waits for one that it is compared with, or for its family. Another
   /// number than before: what was of no use may be from now on.
   [[nodiscard]] static std::uint64_t wanted(const PartitionState& part);
   /// The entry to decide; nullopt: nothing new, of no rule of ours, or of a run that is read here.
-  [[nodiscard]] std::optional<Entry> news(const Comparison& record) const;
-  void apply(const Entry& entry);
+  static std::optional<Entry> news(const Turn& turn, const Comparison& record);
+  void apply(const Turn& turn, const Entry& entry);
 
  private:
   /// Which evaluator of which run; nullopt: none of ours.
@@ -29,9 +30,9 @@ class Comparisons {
     std::string_view key;  // the rule's own
     bool family = false;
   };
-  [[nodiscard]] std::optional<Subject> subject_of(std::string_view key) const;
+  static std::optional<Subject> subject_of(const RuleTable& rules, std::string_view key);
 
-  Context& ctx_;
+  EngineStats& stats_;
   Evaluations& evaluations_;
 };
 

@@ -11,16 +11,19 @@
 #include "rules/engine/jobs/ends.h"
 #include "rules/engine/jobs/further_shards.h"
 #include "rules/engine/jobs/reload.h"
-#include "rules/engine/partition/context.h"
+#include "rules/engine/partition/rule_table.h"
+#include "rules/engine/partition/turn.h"
 #include "rules/engine/units/step_book.h"
 
 namespace tocsin::rules {
 
 class Decisions {
  public:
-  Decisions(Context& ctx, IssueBook& book, OwnIssues& own, StepBook& steps, SilenceWatch& silence,
-            Ends& ends, Reload& reload, Comparisons& comparisons, FurtherShards& further)
-      : ctx_(ctx),
+  Decisions(const EngineOptions& options, const ConfiguredRules& configured, IssueBook& book,
+            OwnIssues& own, StepBook& steps, SilenceWatch& silence, Ends& ends, Reload& reload,
+            Comparisons& comparisons, FurtherShards& further)
+      : options_(options),
+        configured_(configured),
         book_(book),
         own_(own),
         steps_(steps),
@@ -30,24 +33,25 @@ class Decisions {
         comparisons_(comparisons),
         further_(further) {}
 
-  void decide(Entry entry);
+  void decide(const Turn& turn, Entry entry);
   /// The partition that is being worked on goes on with the configured rules.
-  void reload();
+  void reload(const Turn& turn);
   /// Without logging it.
-  void apply(const Entry& entry);
+  void apply(const Turn& turn, const Entry& entry);
   /// Those whose positions have come.
-  void replay_entries();
+  void replay_entries(const Turn& turn);
   /// One that was made in the middle of this record.
-  void replay_within(const Run& run, std::uint32_t worker);
+  void replay_within(const Turn& turn, const Run& run, std::uint32_t worker);
 
  private:
-  void carry_out(const Entry& entry);
-  void apply_run(const Entry& entry, Run& run);
-  void log(Entry entry);
-  [[nodiscard]] int beyond(const Entry& entry) const;
-  void replay_one();
+  void carry_out(const Turn& turn, const Entry& entry);
+  void apply_run(const Turn& turn, const Entry& entry, Run& run);
+  void log(const Turn& turn, Entry entry);
+  [[nodiscard]] int beyond(const Turn& turn, const Entry& entry) const;
+  void replay_one(const Turn& turn);
 
-  Context& ctx_;
+  const EngineOptions& options_;
+  const ConfiguredRules& configured_;
   IssueBook& book_;
   OwnIssues& own_;
   StepBook& steps_;

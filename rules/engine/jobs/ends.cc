@@ -48,11 +48,11 @@ struct Ends::Death {
 };
 
 // The node's agent saw a process go. Only of the newest attempt: older ones are over.
-void Ends::on_died(Run& run, const core::Lifecycle& body, std::int64_t time) {
+void Ends::on_died(const Turn& turn, Run& run, const core::Lifecycle& body, std::int64_t time) {
   const std::uint64_t hash = core::name_hash(body.died_worker);
   if (!run.launches.holds(hash, body.died_incarnation)) return;
   const Death death(run.job, body);
-  if (run.job.ended) return died_after_end(run, body, death, time);
+  if (run.job.ended) return died_after_end(turn, run, body, death, time);
   const auto worker = std::find_if(run.workers.begin(), run.workers.end(), [&](const Worker& one) {
     return one.name_hash == hash && one.incarnation == body.died_incarnation;
   });
@@ -62,13 +62,14 @@ void Ends::on_died(Run& run, const core::Lifecycle& body, std::int64_t time) {
     return;
   }
   const auto number = static_cast<std::uint32_t>(worker - run.workers.begin());
-  ctx_.part->cut.touch_worker(run, number);
+  turn.part.cut.touch_worker(run, number);
   run.pulse.beats = true;  // a process, even if neither its start nor a heartbeat arrived
   // Its own last word was that it does not know, or how the end looked from inside.
   if (worker->gone) run.job.outcome.clear();
   worker->gone = true;
   run.job.worsen(death.outcome, death.code);
-  if (Job::stopped(run.job.outcome)) own_.lower(run, Operational::job_failed, kNoRoster, time);
+  if (Job::stopped(run.job.outcome))
+    own_.lower(turn, run, Operational::job_failed, kNoRoster, time);
   run.job.ended_at = std::max(run.job.ended_at, time);
   run.workers.sync(number);
   if (death.outcome == "failed") {
@@ -76,85 +77,85 @@ void Ends::on_died(Run& run, const core::Lifecycle& body, std::int64_t time) {
     finding.observed = {"exit_code", static_cast<double>(*death.code)};
     finding.titled("job", Verb::has, "failed")
         .says(worker->name + how(body.exit_code, body.signal) + ".");
-    own_.raise(run, Operational::job_failed, kNoRoster, time, std::move(finding));
+    own_.raise(turn, run, Operational::job_failed, kNoRoster, time, std::move(finding));
   }
-  steps_.advance(run);
-  check_end(run);
+  steps_.advance(turn, run);
+  check_end(turn, run);
 }
 
-void Ends::died_after_end(Run& run, const core::Lifecycle& body, const Death& death,
-                          std::int64_t time) {
+void Ends::died_after_end(const Turn& turn, Run& run, const core::Lifecycle& body,
+                          const Death& death, std::int64_t time) {
   // A script that closes its hook and then ends knows no exit code yet. 0 is no news of one that
   // completed.
   const bool news =
       run.job.outcome != "failed" && !(run.job.outcome == "completed" && death.code == 0);
   if (!death.open_end && body.exit_code && !run.job.exit_code && news) {
     run.job.exit_code = death.code;
-    return tell_end(run, run.job.outcome);
+    return tell_end(turn, run, run.job.outcome);
   }
   if (!death.tells_outcome()) return;  // it has said so itself, or nothing new is known
   run.job.outcome = death.outcome;
   run.job.exit_code = death.code;
-  finish_again(run, time);
+  finish_again(turn, run, time);
 }
 
-void Ends::check_end(Run& run) {
+void Ends::check_end(const Turn& turn, Run& run) {
   if (run.job.ended || run.job.outcome.empty()) return;
   if (run.workers.clock().gone() < run.workers.clock().present()) return;
   if (run.workers.clock().present() < run.world_size && !run.course.grace_over)
     return;  // not read yet, perhaps
-  finish(run, core::Resolution::job_ended);
+  finish(turn, run, core::Resolution::job_ended);
 }
 
-void Ends::finish(Run& run, core::Resolution resolution, bool lost) {
+void Ends::finish(const Turn& turn, Run& run, core::Resolution resolution, bool lost) {
   if (run.job.ended) return;
   if (resolution == core::Resolution::job_ended) {
-    steps_.advance(run, true);
-    rows_.flush(run);
+    steps_.advance(turn, run, true);
+    rows_.flush(turn, run);
   }
-  samples_.flush(run);
-  if (resolution == core::Resolution::job_ended) evaluations_.end(run, false);
-  for (const auto& clock : ctx_.rules->clocks) silence_.count(run, clock, true);
-  if (resolution == core::Resolution::job_ended) evaluations_.end(run, true);
-  book_.resolve_all(run, resolution, lost);
+  samples_.flush(turn, run);
+  if (resolution == core::Resolution::job_ended) evaluations_.end(turn, run, false);
+  for (const auto& clock : turn.rules().clocks) silence_.count(turn, run, clock, true);
+  if (resolution == core::Resolution::job_ended) evaluations_.end(turn, run, true);
+  book_.resolve_all(turn, run, resolution, lost);
   run.job.ended = true;
   run.job.lost = lost;
-  for (std::uint32_t rule = 0; rule < ctx_.rules->first_own; ++rule) {
+  for (std::uint32_t rule = 0; rule < turn.rules().first_own; ++rule) {
     const RuleProgress& progress = run.issues.progress[rule];
     if (progress.state == core::RuleState::error) continue;
     if (progress.state == core::RuleState::issues_found) {
       Summary sum = evaluations_.take_summary(rule);
       if (!sum.told.empty()) {
-        reports_.status(run, rule, core::RuleState::issues_found, {}, std::move(sum.told));
+        reports_.status(turn, run, rule, core::RuleState::issues_found, {}, std::move(sum.told));
       }
       continue;
     }
     if (resolution != core::Resolution::job_ended) {
-      reports_.status(run, rule, core::RuleState::stopped,
+      reports_.status(turn, run, rule, core::RuleState::stopped,
                       std::string(core::to_string(resolution)));
     } else if (progress.state == core::RuleState::no_data) {
       Summary sum = evaluations_.take_summary(rule);
-      reports_.status(run, rule, core::RuleState::no_data,
+      reports_.status(turn, run, rule, core::RuleState::no_data,
                       sum.unjudged.empty() ? without_data(progress) : std::move(sum.unjudged),
                       std::move(sum.told));
     } else {
       Summary sum = evaluations_.take_summary(rule);
       const auto state =
           sum.issues_of.empty() ? core::RuleState::no_issues_found : core::RuleState::issues_found;
-      reports_.status(run, rule, state, std::move(sum.issues_of), std::move(sum.told));
+      reports_.status(turn, run, rule, state, std::move(sum.issues_of), std::move(sum.told));
     }
   }
   (void)evaluations_.take_summaries();
-  evaluations_.tell_others(run);
+  evaluations_.tell_others(turn, run);
   if (lost) run.job.worsen("lost", std::nullopt);
   if (resolution == core::Resolution::expired && run.job.outcome.empty()) run.job.outcome = "lost";
-  if (resolution != core::Resolution::superseded) tell_end(run, run.job.outcome);
+  if (resolution != core::Resolution::superseded) tell_end(turn, run, run.job.outcome);
   // Nothing of an ended run is judged again; it is only remembered, so that it does not come back.
   if (resolution == core::Resolution::job_ended && !lost) {
-    join_families(ctx_, run);
-    EvaluatorParts kept = evaluations_.take_compared(run);
-    give_up_parts(run, true);
-    keep(run, std::move(kept));
+    families_.join(turn, run);
+    EvaluatorParts kept = evaluations_.take_compared(turn, run);
+    give_up_parts(turn, run, true);
+    keep(turn, run, std::move(kept));
     run.steps.pending = {};
     run.steps.passes.clear();
     run.steps.partial.clear();
@@ -166,60 +167,62 @@ void Ends::finish(Run& run, core::Resolution resolution, bool lost) {
   }
 }
 
-void Ends::tell_end(Run& run, const std::string& outcome) {
+void Ends::tell_end(const Turn& turn, Run& run, const std::string& outcome) {
   // A start may have been lost; but who never spoke of itself (JSON) has no end either.
   if (run.id.shard != 0 || (!run.job.started && !run.pulse.beats)) return;
   const std::int64_t time = run.job.ended_at != 0 ? run.job.ended_at : run.course.last_time;
-  core::JobEvent event = reports_.job_event(run, core::JobPhase::ended, ++run.pulse.ends, time);
+  core::JobEvent event =
+      reports_.job_event(turn, run, core::JobPhase::ended, ++run.pulse.ends, time);
   event.ended_at = event.time;
   event.outcome = outcome;
   event.exit_code = run.job.exit_code;
-  reports_.emit(std::move(event));
+  reports_.emit(turn, std::move(event));
   const std::string job = run.job.name.empty() ? "The job" : run.job.name;
   Finding finding;
   if (outcome == "failed") {
-    ++ctx_.stats.failed_jobs;
+    ++stats_.failed_jobs;
     finding.observed = {"exit_code", static_cast<double>(run.job.exit_code.value_or(0))};
     finding.titled("job", Verb::has, "failed")
         .says(job + " failed" +
               (run.job.exit_code ? " with exit code " + std::to_string(*run.job.exit_code) : "") +
               ".");
-    own_.raise(run, Operational::job_failed, kNoRoster, time, std::move(finding));
+    own_.raise(turn, run, Operational::job_failed, kNoRoster, time, std::move(finding));
   } else if (outcome == "lost" || outcome == "unknown") {
-    ++ctx_.stats.lost_jobs;
+    ++stats_.lost_jobs;
     finding.titled("job", Verb::is, outcome == "lost" ? "lost" : "over without a known end");
     finding.summary = outcome == "lost"
                           ? job + " is lost: nothing is heard of its processes any more."
                           : job + " ended without closing its hook; how it ended is not known.";
-    own_.raise(run, Operational::job_lost, kNoRoster, time, std::move(finding));
+    own_.raise(turn, run, Operational::job_lost, kNoRoster, time, std::move(finding));
   }
 }
 
 // How a run ended became known after its end.
-void Ends::finish_again(Run& run, std::int64_t time) {
-  own_.lower(run, Operational::job_lost, kNoRoster, time);
-  if (Job::stopped(run.job.outcome)) own_.lower(run, Operational::job_failed, kNoRoster, time);
-  tell_end(run, run.job.outcome);
+void Ends::finish_again(const Turn& turn, Run& run, std::int64_t time) {
+  own_.lower(turn, run, Operational::job_lost, kNoRoster, time);
+  if (Job::stopped(run.job.outcome))
+    own_.lower(turn, run, Operational::job_failed, kNoRoster, time);
+  tell_end(turn, run, run.job.outcome);
   if (!run.job.lost) return;
   run.job.lost = false;
-  give_up_parts(run, true);
+  give_up_parts(turn, run, true);
 }
 
 // A job that counted as lost is heard of again: it goes on where it was.
-void Ends::revive(Run& run, std::int64_t time) {
+void Ends::revive(const Turn& turn, Run& run, std::int64_t time) {
   run.job.ended = run.job.lost = false;
   if (run.job.outcome == "lost") run.job.outcome.clear();
   run.job.ended_at = 0;
-  ++ctx_.stats.revived_jobs;
-  own_.lower(run, Operational::job_lost, kNoRoster, time);
-  for (std::uint32_t rule = 0; rule < ctx_.rules->first_own; ++rule) {
+  ++stats_.revived_jobs;
+  own_.lower(turn, run, Operational::job_lost, kNoRoster, time);
+  for (std::uint32_t rule = 0; rule < turn.rules().first_own; ++rule) {
     if (run.issues.progress[rule].state == core::RuleState::no_issues_found) {
-      reports_.status(run, rule, core::RuleState::in_progress);
+      reports_.status(turn, run, rule, core::RuleState::in_progress);
     }
   }
   run.pulse.changed = true;
   jobs_.heartbeat(
-      run,
+      turn, run,
       std::max(time, run.pulse.last_heartbeat == kNever
                          ? time
                          : add(run.pulse.last_heartbeat, std::chrono::nanoseconds(kNextHeartbeat))),
@@ -227,10 +230,10 @@ void Ends::revive(Run& run, std::int64_t time) {
 }
 
 // The parts go to the cut, which keeps them for as long as it needs them.
-void Ends::give_up_parts(Run& run, bool names) {
+void Ends::give_up_parts(const Turn& turn, Run& run, bool names) {
   auto gone = std::make_unique<Run>();
   gone->id = run.id;
-  gone->life = std::exchange(run.life, ctx_.part->cut.fresh_life());
+  gone->life = std::exchange(run.life, turn.part.cut.fresh_life());
   gone->head_mark = std::exchange(run.head_mark, {});
   gone->workers = std::exchange(run.workers, {});
   gone->rosters = std::exchange(run.rosters, {});
@@ -242,21 +245,22 @@ void Ends::give_up_parts(Run& run, bool names) {
     run.names.life = run.life;
     ++run.names.version;
   }
-  ctx_.part->cut.touch_head(run);
+  turn.part.cut.touch_head(run);
   for (const NameTable::Entry& entry : gone->names.table.entries()) {
     if (!entry.lasting) continue;
-    ctx_.part->cut.touch_name(run, run.names.table.index_of(entry.hash));
+    turn.part.cut.touch_name(run, run.names.table.index_of(entry.hash));
     run.names.table.set(entry.hash, entry.name, true);
   }
-  ctx_.part->cut.retire(std::move(gone));
+  turn.part.cut.retire(std::move(gone));
 }
 
-void Ends::supersede(Run& run, std::uint32_t attempt, std::optional<std::int64_t> continues_from) {
-  finish(run, core::Resolution::superseded);
-  book_.resolve_all(run, core::Resolution::superseded);  // what spoke of its end
+void Ends::supersede(const Turn& turn, Run& run, std::uint32_t attempt,
+                     std::optional<std::int64_t> continues_from) {
+  finish(turn, run, core::Resolution::superseded);
+  book_.resolve_all(turn, run, core::Resolution::superseded);  // what spoke of its end
   // Without a declared continuation the windows of the attempt before mean nothing any more.
-  EvaluatorParts kept = continues_from ? evaluations_.take_series(run) : EvaluatorParts{};
-  give_up_parts(run, false);
+  EvaluatorParts kept = continues_from ? evaluations_.take_series(turn, run) : EvaluatorParts{};
+  give_up_parts(turn, run, false);
   Run fresh;
   fresh.id = run.id;
   fresh.life = run.life;
@@ -264,10 +268,10 @@ void Ends::supersede(Run& run, std::uint32_t attempt, std::optional<std::int64_t
   fresh.head_mark = run.head_mark;
   fresh.partition = run.partition;
   fresh.attempt = attempt;
-  fresh.course.first_seen = ctx_.now;
-  fresh.course.last_arrival = ctx_.now;
-  fresh.course.last_any = ctx_.now;
-  fresh.issues.progress.resize(ctx_.rules->all.size());
+  fresh.course.first_seen = turn.now;
+  fresh.course.last_arrival = turn.now;
+  fresh.course.last_any = turn.now;
+  fresh.issues.progress.resize(turn.rules().all.size());
   // Counted per run: who reads issues takes a smaller number for an older report
   // (docs/events.md).
   for (std::size_t i = 0; i < std::min(fresh.issues.progress.size(), run.issues.progress.size());
@@ -282,33 +286,33 @@ void Ends::supersede(Run& run, std::uint32_t attempt, std::optional<std::int64_t
   fresh.names = std::move(run.names);
   ++fresh.names.version;
   run = std::move(fresh);
-  for (const auto& clock : ctx_.rules->clocks) {
-    ctx_.deadline.at_latest(clock.program->due_at(ctx_.now, {}));
+  for (const auto& clock : turn.rules().clocks) {
+    deadline_.at_latest(clock.program->due_at(turn.now, {}));
   }
-  keep(run, std::move(kept));
+  keep(turn, run, std::move(kept));
 }
 
-void Ends::keep(Run& run, EvaluatorParts parts) {
+void Ends::keep(const Turn& turn, Run& run, EvaluatorParts parts) {
   run.evaluators = std::move(parts);
   for (std::uint32_t i = 0; i < run.evaluators.size(); ++i) {
-    if (run.evaluators[i].evaluator) ctx_.part->cut.touch_evaluator(run, i);
+    if (run.evaluators[i].evaluator) turn.part.cut.touch_evaluator(run, i);
   }
 }
 
-void Ends::stop_reading(Run& run) {
-  ctx_.part->cut.touch_head(run);
+void Ends::stop_reading(const Turn& turn, Run& run) {
+  turn.part.cut.touch_head(run);
   run.course.grace_over = true;
-  steps_.advance(run, true);
-  rows_.flush(run);
-  samples_.flush(run);
-  evaluations_.end(run, false);
-  evaluations_.end(run, true);
+  steps_.advance(turn, run, true);
+  rows_.flush(turn, run);
+  samples_.flush(turn, run);
+  evaluations_.end(turn, run, false);
+  evaluations_.end(turn, run, true);
   for (auto& [rule, sum] : evaluations_.take_summaries()) {
     if (sum.told.empty()) continue;
-    reports_.status(run, rule, run.issues.progress[rule].state, std::move(sum.issues_of),
+    reports_.status(turn, run, rule, run.issues.progress[rule].state, std::move(sum.issues_of),
                     std::move(sum.told));
   }
-  check_end(run);
+  check_end(turn, run);
 }
 
 }  // namespace tocsin::rules

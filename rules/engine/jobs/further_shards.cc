@@ -65,15 +65,15 @@ std::vector<core::RunUid> FurtherShards::runs_of(const PartitionState& part) {
   return out;
 }
 
-std::vector<Entry> FurtherShards::news(const core::JobEvent& event, bool live) const {
+std::vector<Entry> FurtherShards::news(const Turn& turn, const core::JobEvent& event, bool live) {
   std::vector<Entry> out;
-  for (auto at = ctx_.part->runs.lower_bound({event.run.uid, 1});
-       at != ctx_.part->runs.end() && at->first.uid == event.run.uid; ++at) {
+  for (auto at = turn.part.runs.lower_bound({event.run.uid, 1});
+       at != turn.part.runs.end() && at->first.uid == event.run.uid; ++at) {
     const Run& run = *at->second;
     const bool older = event.run.attempt < run.attempt;
     const bool same = event.run.attempt == run.attempt;
     if (older || (same && run.job.ended)) continue;
-    const bool quiet = live && distance(ctx_.now, run.course.last_arrival) >= kQuiet;
+    const bool quiet = live && distance(turn.now, run.course.last_arrival) >= kQuiet;
     // Of a launch that was over before this shard heard of it there is nothing to end.
     const bool over = event.phase == core::JobPhase::ended && same && quiet;
     const Settled fresh = settled(event, over);
@@ -82,7 +82,7 @@ std::vector<Entry> FurtherShards::news(const core::JobEvent& event, bool live) c
     entry.what = Entry::What::settle;
     entry.run = at->first;
     entry.attempt = run.attempt;
-    entry.now = ctx_.now;
+    entry.now = turn.now;
     Writer writer(entry.rules);
     Settled bytes = fresh;
     io(writer, bytes);
@@ -91,16 +91,16 @@ std::vector<Entry> FurtherShards::news(const core::JobEvent& event, bool live) c
   return out;
 }
 
-void FurtherShards::apply(const Entry& entry) {
-  const auto found = ctx_.part->runs.find(entry.run);
-  if (found == ctx_.part->runs.end()) return;
+void FurtherShards::apply(const Turn& turn, const Entry& entry) {
+  const auto found = turn.part.runs.find(entry.run);
+  if (found == turn.part.runs.end()) return;
   Run& run = *found->second;
   Settled news;
   Loader loader(entry.rules);
   io(loader, news);
   if (!loader.ok() || news.attempt < run.attempt) return;
-  ctx_.part->cut.touch_head(run);
-  if (news.attempt > run.attempt) ends_.supersede(run, news.attempt, std::nullopt);
+  turn.part.cut.touch_head(run);
+  if (news.attempt > run.attempt) ends_.supersede(turn, run, news.attempt, std::nullopt);
   run.job.name = std::move(news.job);
   run.job.platform = std::move(news.platform);
   if (auto parsed = core::parse_json(news.platform_ref, core::kMaxFrameBytes)) {
@@ -110,7 +110,7 @@ void FurtherShards::apply(const Entry& entry) {
   if (!news.over || run.job.ended) return;
   run.job.ended_at = news.ended_at;
   run.job.outcome = std::move(news.outcome);
-  ends_.finish(run, core::Resolution::job_ended, run.job.outcome == "lost");
+  ends_.finish(turn, run, core::Resolution::job_ended, run.job.outcome == "lost");
 }
 
 }  // namespace tocsin::rules

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "rules/engine/jobs/ends.h"
-#include "rules/engine/partition/context.h"
+#include "rules/engine/partition/turn.h"
 
 namespace tocsin::rules {
 
@@ -15,16 +15,15 @@ class FurtherShards {
   /// when the run is.
   static constexpr std::int64_t kQuiet = 3'000'000'000;
 
-  FurtherShards(Context& ctx, Ends& ends) : ctx_(ctx), ends_(ends) {}
+  explicit FurtherShards(Ends& ends) : ends_(ends) {}
 
   /// Runs of which a further shard lies in the partition; each once.
   [[nodiscard]] static std::vector<core::RunUid> runs_of(const PartitionState& part);
   /// The entries to decide. `live`: all that the partition holds has been read.
-  [[nodiscard]] std::vector<Entry> news(const core::JobEvent& event, bool live) const;
-  void apply(const Entry& entry);
+  static std::vector<Entry> news(const Turn& turn, const core::JobEvent& event, bool live);
+  void apply(const Turn& turn, const Entry& entry);
 
  private:
-  Context& ctx_;
   Ends& ends_;
 };
 

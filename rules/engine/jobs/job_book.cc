@@ -135,11 +135,11 @@ core::Value fitting(const core::Value& reference, std::uint64_t& cut) {
 
 }  // namespace
 
-void JobBook::on_start(Run& run, Worker& worker, const core::FrameHeader& header,
+void JobBook::on_start(const Turn& turn, Run& run, Worker& worker, const core::FrameHeader& header,
                        const core::Lifecycle& body) {
   worker.gone = false;
   worker.node = body.node.empty() ? body.host : body.node;
-  std::uint64_t& cut = ctx_.stats.bad_attrs;
+  std::uint64_t& cut = stats_.bad_attrs;
   cut += core::bound_text(worker.node, core::limit::kHostBytes) ? 1U : 0U;
   if (worker.agent) return;
   if (body.opened && !worker.node.empty()) {
@@ -151,7 +151,7 @@ void JobBook::on_start(Run& run, Worker& worker, const core::FrameHeader& header
       run.pulse.changed = true;
     }
   }
-  if (run.job.started) return heartbeat(run, header.time, false);
+  if (run.job.started) return heartbeat(turn, run, header.time, false);
   run.pulse.changed = false;
   run.job.started = true;
   run.job.started_at = header.time;
@@ -169,17 +169,17 @@ void JobBook::on_start(Run& run, Worker& worker, const core::FrameHeader& header
   }
   run.job.platform_ref = fitting(platform_reference(body), cut);
   run.job.captured = captured_names(body.capture);
-  reports_.emit(reports_.job_event(run, core::JobPhase::started, 1, header.time));
-  request_capture(run, header.time);
+  reports_.emit(turn, reports_.job_event(turn, run, core::JobPhase::started, 1, header.time));
+  request_capture(turn, run, header.time);
 }
 
 // What the registry holds of a run: at most every second while it changes.
-void JobBook::heartbeat(Run& run, std::int64_t time, bool due) {
+void JobBook::heartbeat(const Turn& turn, Run& run, std::int64_t time, bool due) {
   if (run.id.shard != 0 || run.job.ended || (!run.job.started && !due)) return;
   const std::int64_t since =
       run.pulse.last_heartbeat == kNever ? kForever : distance(time, run.pulse.last_heartbeat);
   const bool changed = run.pulse.changed || run.pulse.told_step != run.course.last_step;
-  const bool back = since < -ctx_.options.config.max_clock_skew.count();
+  const bool back = since < -options_.config.max_clock_skew.count();
   const auto nodes = static_cast<std::int64_t>(std::min<std::size_t>(run.job.launch.size(), 50));
   const bool joined = run.pulse.changed &&
                       (since >= nodes * kHeartbeatJoined || since <= -nodes * kHeartbeatJoined);
@@ -190,24 +190,25 @@ void JobBook::heartbeat(Run& run, std::int64_t time, bool due) {
   run.pulse.last_heartbeat = at;
   run.pulse.told_step = run.course.last_step;
   run.pulse.changed = false;
-  reports_.emit(reports_.job_event(run, core::JobPhase::heartbeat, ++run.pulse.heartbeats, at));
+  reports_.emit(
+      turn, reports_.job_event(turn, run, core::JobPhase::heartbeat, ++run.pulse.heartbeats, at));
 }
 
-void JobBook::request_capture(Run& run, std::int64_t time) {
+void JobBook::request_capture(const Turn& turn, Run& run, std::int64_t time) {
   if (run.id.shard != 0) return;
   std::map<std::string, Need> missing;
   const auto want = [&](const RuleSettings& rule) {
     for (const Need& need : rule.program->needs) unite(run.job, need, missing);
   };
-  for (std::uint32_t rule = 0; rule < ctx_.rules->first_own; ++rule) want(ctx_.rules->all[rule]);
-  for (const RuleSettings& rule : ctx_.configured.elsewhere) want(rule);
+  for (std::uint32_t rule = 0; rule < turn.rules().first_own; ++rule) want(turn.rules().all[rule]);
+  for (const RuleSettings& rule : configured_.elsewhere) want(rule);
   if (missing.empty()) return;
   core::ValueMap collections;
   for (const auto& [name, need] : missing) collections.emplace_back(name, request_of(need));
   const core::Value plan = core::ValueMap{{"collections", std::move(collections)}};
   const std::string version = core::params_hash(core::to_json(plan, true));
   core::Command command;
-  const std::string& asker = ctx_.options.asker;
+  const std::string& asker = options_.asker;
   command.action = asker.empty() ? "capture" : "capture/" + asker;
   command.command_id = core::command_id(run.id.uid, run.attempt, command.action, version);
   command.run = run.id.uid;
@@ -216,7 +217,7 @@ void JobBook::request_capture(Run& run, std::int64_t time) {
   command.requested_by = asker.empty() ? "rules" : asker;
   command.reason.summary = "what the rules bound to this run need";
   command.args = core::ValueMap{{"version", version}, {"plans", core::ValueList{plan}}};
-  reports_.emit(std::move(command));
+  reports_.emit(turn, std::move(command));
 }
 
 }  // namespace tocsin::rules

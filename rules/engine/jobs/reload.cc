@@ -1,4 +1,5 @@
 #include "rules/engine/jobs/reload.h"
+#include "rules/engine/partition/describe.h"
 
 #include <algorithm>
 #include <tuple>
@@ -27,61 +28,60 @@ void close_life(Run& run, const OpenKey& key, const RuleTable& rules) {
 
 }  // namespace
 
-void Reload::apply(std::shared_ptr<const RuleTable> next) {
-  PartitionState& part = *ctx_.part;
+void Reload::apply(const Turn& turn, std::shared_ptr<const RuleTable> next) {
+  PartitionState& part = turn.part;
   const std::shared_ptr<const RuleTable> before = part.rules;  // until its evaluators are gone
   const Remap moves(before->layout(), *next);
   for (auto& [id, run] : part.runs) {
     part.cut.touch_all(*run);
-    end_issues(*run, *next, moves);
-    end_statuses(*run, *next, moves);
+    end_issues(turn, *run, *next, moves);
+    end_statuses(turn, *run, *next, moves);
     moves.apply(*run);
-    move_evaluators(*run, *next);
+    move_evaluators(turn, *run, *next);
   }
   part.rules = std::move(next);
-  ctx_.enter(part);
-  ctx_.deadline.at_once();  // timers are found again
-  if (!part.silent) ++ctx_.stats.reloads;
+  deadline_.at_once();  // timers are found again
+  if (!part.silent) ++stats_.reloads;
   for (auto& [id, run] : part.runs) {
     if (run->job.ended) continue;
     run->pulse.changed = true;  // the registry names the rules
-    if (run->job.started) jobs_.request_capture(*run, run->course.last_time);
+    if (run->job.started) jobs_.request_capture(turn, *run, run->course.last_time);
   }
 }
 
 // Also those of rules that are told of from now on, or not any more: they fire anew, as what they
 // are then.
-void Reload::end_issues(Run& run, const RuleTable& next, const Remap& moves) {
+void Reload::end_issues(const Turn& turn, Run& run, const RuleTable& next, const Remap& moves) {
   std::vector<std::pair<std::string, OpenKey>> keys;
   for (const auto& [key, open] : run.issues.open) {
     const auto number = moves.number(key.rule);
     const bool stays =
-        number && next.settings(*number).shadow == ctx_.rules->settings(key.rule).shadow;
+        number && next.settings(*number).shadow == turn.rules().settings(key.rule).shadow;
     if (!stays) keys.emplace_back(unit_text(open), key);
   }
   // Numbers of units depend on who came first; their texts do not.
   std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) {
     return std::tie(a.second.rule, a.first) < std::tie(b.second.rule, b.first);
   });
-  for (const auto& [text, key] : keys) end_issue(run, key);
+  for (const auto& [text, key] : keys) end_issue(turn, run, key);
 }
 
-void Reload::end_issue(Run& run, const OpenKey& key) {
+void Reload::end_issue(const Turn& turn, Run& run, const OpenKey& key) {
   std::uint64_t& sequence = run.issues.progress[key.rule].issue_sequence;
-  reports_.emit(
-      book_.end_of_gone(run, ctx_.rules->settings(key.rule), run.issues.open.at(key), ++sequence));
-  close_life(run, key, *ctx_.rules);
+  reports_.emit(turn, book_.end_of_gone(turn, run, turn.rules().settings(key.rule),
+                                        run.issues.open.at(key), ++sequence));
+  close_life(run, key, turn.rules());
   IssueBook::forget(run, key);
 }
 
-void Reload::end_statuses(Run& run, const RuleTable& next, const Remap& moves) {
+void Reload::end_statuses(const Turn& turn, Run& run, const RuleTable& next, const Remap& moves) {
   if (run.job.ended) return;
-  for (std::uint32_t rule = 0; rule < ctx_.rules->first_own; ++rule) {
+  for (std::uint32_t rule = 0; rule < turn.rules().first_own; ++rule) {
     if (moves.number(rule)) continue;
-    const std::string& name = ctx_.rules->settings(rule).name;
+    const std::string& name = turn.rules().settings(rule).name;
     const bool changed = std::any_of(next.all.begin(), next.all.end(),
                                      [&](const RuleSettings& other) { return other.name == name; });
-    reports_.status(run, rule, core::RuleState::stopped,
+    reports_.status(turn, run, rule, core::RuleState::stopped,
                     changed ? "the rule was changed: it starts anew"
                             : "the rule was removed from the configuration");
   }
@@ -89,7 +89,7 @@ void Reload::end_statuses(Run& run, const RuleTable& next, const Remap& moves) {
 
 // Their states are read by evaluators of the new programs: what a rule says may have changed where
 // its parameters have not.
-void Reload::move_evaluators(Run& run, const RuleTable& next) {
+void Reload::move_evaluators(const Turn& turn, Run& run, const RuleTable& next) {
   EvaluatorParts kept(next.evaluated.size());
   auto gone = std::make_unique<Run>();
   for (EvaluatorPart& one : run.evaluators) {
@@ -112,7 +112,7 @@ void Reload::move_evaluators(Run& run, const RuleTable& next) {
   gone->id = run.id;
   gone->life = run.life;
   gone->names.life = run.names.life;
-  ctx_.part->cut.retire(std::move(gone));
+  turn.part.cut.retire(std::move(gone));
 }
 
 }  // namespace tocsin::rules

@@ -7,26 +7,28 @@
 #include "rules/engine/issues/issue_book.h"
 #include "rules/engine/issues/reports.h"
 #include "rules/engine/jobs/job_book.h"
-#include "rules/engine/partition/context.h"
+#include "rules/engine/partition/deadline.h"
+#include "rules/engine/partition/turn.h"
 #include "rules/engine/state/remap.h"
 
 namespace tocsin::rules {
 
 class Reload {
  public:
-  Reload(Context& ctx, Reports& reports, IssueBook& book, JobBook& jobs)
-      : ctx_(ctx), reports_(reports), book_(book), jobs_(jobs) {}
+  Reload(EngineStats& stats, Deadline& deadline, Reports& reports, IssueBook& book, JobBook& jobs)
+      : stats_(stats), deadline_(deadline), reports_(reports), book_(book), jobs_(jobs) {}
 
   /// Of the partition that is being worked on.
-  void apply(std::shared_ptr<const RuleTable> next);
+  void apply(const Turn& turn, std::shared_ptr<const RuleTable> next);
 
  private:
-  void end_issues(Run& run, const RuleTable& next, const Remap& moves);
-  void end_issue(Run& run, const OpenKey& key);
-  void end_statuses(Run& run, const RuleTable& next, const Remap& moves);
-  void move_evaluators(Run& run, const RuleTable& next);
+  void end_issues(const Turn& turn, Run& run, const RuleTable& next, const Remap& moves);
+  void end_issue(const Turn& turn, Run& run, const OpenKey& key);
+  void end_statuses(const Turn& turn, Run& run, const RuleTable& next, const Remap& moves);
+  void move_evaluators(const Turn& turn, Run& run, const RuleTable& next);
 
-  Context& ctx_;
+  EngineStats& stats_;
+  Deadline& deadline_;
   Reports& reports_;
   IssueBook& book_;
   JobBook& jobs_;

@@ -15,28 +15,29 @@ constexpr core::Duration kFamilyKept = std::chrono::hours{24 * 30};
 
 }  // namespace
 
-void Timers::tick_run(Run& run, std::int64_t time, bool zero_lag, std::vector<Entry>& due) {
+void Timers::tick_run(const Turn& turn, Run& run, std::int64_t time, bool zero_lag,
+                      std::vector<Entry>& due) {
   const auto check = [&](Entry::What what, std::uint32_t worker, std::int64_t deadline) {
     if (deadline > time) {
-      ctx_.deadline.at_latest(deadline);
+      deadline_.at_latest(deadline);
     } else {
       due.push_back({what, run.id, run.attempt, worker, 0, time, {}});
     }
   };
-  if (!is_compared_with(*ctx_.rules, run)) {
-    core::Duration kept = ctx_.options.config.forget_after;
-    if (is_family(*ctx_.rules, run)) kept = std::max(kept, kFamilyKept);
+  if (!is_compared_with(turn.rules(), run)) {
+    core::Duration kept = options_.config.forget_after;
+    if (is_family(turn.rules(), run)) kept = std::max(kept, kFamilyKept);
     check(Entry::What::forget, kNoRoster, add(run.course.last_any, kept));
   }
   if (run.job.ended) return;
   if (zero_lag && run.pulse.beats) {
-    check(Entry::What::lost, kNoRoster, add(run.course.last_any, ctx_.options.config.lost_after));
+    check(Entry::What::lost, kNoRoster, add(run.course.last_any, options_.config.lost_after));
   }
   if (!run.course.grace_over) {
     const std::int64_t from = run.course.first_train_arrival == kNever
                                   ? run.course.first_seen
                                   : run.course.first_train_arrival;
-    check(Entry::What::grace_over, kNoRoster, add(from, ctx_.options.config.join_grace));
+    check(Entry::What::grace_over, kNoRoster, add(from, options_.config.join_grace));
   }
   if (!zero_lag) return;
   for (std::uint32_t i = 0; i < run.workers.size(); ++i) {
@@ -49,33 +50,32 @@ void Timers::tick_run(Run& run, std::int64_t time, bool zero_lag, std::vector<En
     const std::int64_t limit = idle_limit(worker);
     check(Entry::What::idle, i, add(worker.last_arrival, core::Duration(limit)));
   }
-  silence_.due(run, time, due);
+  silence_.due(turn, run, time, due);
 }
 
-void Timers::tick_partition(PartitionState& partition, std::int64_t time, bool zero_lag) {
-  ctx_.enter(partition);
+void Timers::tick_all(const Turn& turn, std::int64_t time, bool zero_lag) {
   std::vector<Entry> due;
-  for (auto& [id, run] : partition.runs) tick_run(*run, time, zero_lag, due);
-  for (Entry& entry : due) decisions_.decide(std::move(entry));
+  for (auto& [id, run] : turn.part.runs) tick_run(turn, *run, time, zero_lag, due);
+  for (Entry& entry : due) decisions_.decide(turn, std::move(entry));
 }
 
-void Timers::tick_some(PartitionState& partition, std::int64_t time, bool zero_lag) {
+void Timers::tick_some(const Turn& turn, bool zero_lag) {
+  PartitionState& partition = turn.part;
   const std::size_t most = std::max(kRunsPerTick, partition.runs.size() / 10);
-  if (partition.runs.size() <= most) return tick_partition(partition, time, zero_lag);
-  ctx_.enter(partition);
+  if (partition.runs.size() <= most) return tick_all(turn, turn.now, zero_lag);
   std::vector<Entry> due;
   auto at = partition.runs.lower_bound(partition.tick_from);
   for (std::size_t i = 0; i < most; ++i, ++at) {
     if (at == partition.runs.end()) at = partition.runs.begin();
-    tick_run(*at->second, time, zero_lag, due);
+    tick_run(turn, *at->second, turn.now, zero_lag, due);
   }
   partition.tick_from = at == partition.runs.end() ? RunId{} : at->first;
-  for (Entry& entry : due) decisions_.decide(std::move(entry));
+  for (Entry& entry : due) decisions_.decide(turn, std::move(entry));
 }
 
 std::int64_t Timers::idle_limit(const Worker& worker) const {
   const std::size_t timed = std::min<std::size_t>(worker.steps_timed, worker.step_times.size());
-  std::int64_t limit = ctx_.options.config.idle_after.count();
+  std::int64_t limit = options_.config.idle_after.count();
   if (timed > 0) {
     std::array<std::int64_t, 8> times = worker.step_times;
     std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(timed / 2),
@@ -86,19 +86,19 @@ std::int64_t Timers::idle_limit(const Worker& worker) const {
   return limit;
 }
 
-void Timers::advance_record_time() {
+void Timers::advance_record_time(const Turn& turn) {
   // Every timer at its own time: what came later must not count for it.
-  while (const auto due = ctx_.deadline.take(ctx_.now)) {
-    tick_partition(*ctx_.part, *due, true);
-    ctx_.deadline.at_earliest(*due + 1);
+  while (const auto due = deadline_.take(turn.now)) {
+    tick_all(turn, *due, true);
+    deadline_.at_earliest(*due + 1);
   }
 }
 
 // Our own clock may have stepped back since the state was written: nothing in it may lie ahead.
-void Timers::clamp_times(Run& run, std::int64_t time) {
+void Timers::clamp_times(const Turn& turn, Run& run, std::int64_t time) {
   if (std::max({run.course.first_seen, run.course.last_arrival, run.course.last_any,
                 run.course.first_train_arrival}) > time) {
-    ctx_.part->cut.touch_head(run);
+    turn.part.cut.touch_head(run);
     for (std::int64_t* one : {&run.course.first_seen, &run.course.last_arrival,
                               &run.course.last_any, &run.course.first_train_arrival}) {
       *one = std::min(*one, time);
@@ -106,7 +106,7 @@ void Timers::clamp_times(Run& run, std::int64_t time) {
   }
   for (std::uint32_t i = 0; i < run.workers.size(); ++i) {
     if (run.workers[i].last_arrival <= time) continue;
-    ctx_.part->cut.touch_worker(run, i);
+    turn.part.cut.touch_worker(run, i);
     run.workers[i].last_arrival = time;
   }
 }

@@ -7,28 +7,32 @@
 
 #include "rules/engine/issues/silence_watch.h"
 #include "rules/engine/jobs/decisions.h"
-#include "rules/engine/partition/context.h"
+#include "rules/engine/partition/deadline.h"
+#include "rules/engine/partition/turn.h"
 
 namespace tocsin::rules {
 
 class Timers {
  public:
-  Timers(Context& ctx, SilenceWatch& silence, Decisions& decisions)
-      : ctx_(ctx), silence_(silence), decisions_(decisions) {}
+  Timers(const EngineOptions& options, Deadline& deadline, SilenceWatch& silence,
+         Decisions& decisions)
+      : options_(options), deadline_(deadline), silence_(silence), decisions_(decisions) {}
 
-  /// Looks at every run of the partition.
-  void tick_partition(PartitionState& partition, std::int64_t time, bool zero_lag);
-  /// Looks at the next kRunsPerTick of them, or a tenth if that is more: what is due is seen a
+  /// Looks at the next kRunsPerTick runs of the partition, or a tenth if that is more: what is due is seen a
   /// second late at worst, and thousands of runs hold up no record.
-  void tick_some(PartitionState& partition, std::int64_t time, bool zero_lag);
-  void advance_record_time();
-  void clamp_times(Run& run, std::int64_t time);
+  void tick_some(const Turn& turn, bool zero_lag);
+  /// Looks at every run, for each time at which something was due up to now.
+  void advance_record_time(const Turn& turn);
+  void clamp_times(const Turn& turn, Run& run, std::int64_t time);
 
  private:
-  void tick_run(Run& run, std::int64_t time, bool zero_lag, std::vector<Entry>& due);
+  void tick_all(const Turn& turn, std::int64_t time, bool zero_lag);
+  void tick_run(const Turn& turn, Run& run, std::int64_t time, bool zero_lag,
+                std::vector<Entry>& due);
   [[nodiscard]] std::int64_t idle_limit(const Worker& worker) const;
 
-  Context& ctx_;
+  const EngineOptions& options_;
+  Deadline& deadline_;
   SilenceWatch& silence_;
   Decisions& decisions_;
 };

@@ -16,13 +16,32 @@ class PartitionTable {
   explicit PartitionTable(const ConfiguredRules& configured) : configured_(configured) {}
 
   /// Made when it is new: with the configured rules, without runs. Stays where it is until drop().
-  PartitionState& open(std::int32_t number);
+  PartitionState& open(std::int32_t number) {
+    const auto [place, fresh] = partitions_.try_emplace(number);
+    PartitionState& partition = place->second;
+    if (fresh) {
+      partition.number = number;
+      partition.rules = configured_.table;
+      partition.cut.configure(number, configured_.table->slots_per_part());
+    }
+    return partition;
+  }
   /// nullptr: it is not held.
-  [[nodiscard]] PartitionState* find(std::int32_t number);
-  [[nodiscard]] const PartitionState* find(std::int32_t number) const;
+  [[nodiscard]] PartitionState* find(std::int32_t number) {
+    const auto found = partitions_.find(number);
+    return found == partitions_.end() ? nullptr : &found->second;
+  }
+  [[nodiscard]] const PartitionState* find(std::int32_t number) const {
+    const auto found = partitions_.find(number);
+    return found == partitions_.end() ? nullptr : &found->second;
+  }
   void drop(std::int32_t number) { partitions_.erase(number); }
   /// Of all partitions together.
-  [[nodiscard]] std::size_t runs() const;
+  [[nodiscard]] std::size_t runs() const {
+    std::size_t sum = 0;
+    for (const auto& [number, partition] : partitions_) sum += partition.runs.size();
+    return sum;
+  }
 
   [[nodiscard]] auto begin() { return partitions_.begin(); }
   [[nodiscard]] auto end() { return partitions_.end(); }

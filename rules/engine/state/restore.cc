@@ -264,8 +264,9 @@ core::Status Restore::read_log(PartitionState& state, const Index& index,
   return core::ok();
 }
 
-core::Status Restore::read_state(PartitionState& state, Index& index,
+core::Status Restore::read_state(const Turn& turn, Index& index,
                                  std::map<std::string, std::string>& records) {
+  PartitionState& state = turn.part;
   state.cut.resume_after(newest_generation(records));
   for (const auto& [key, value] : records) state.cut.known_life(life_of(key));
   PartMark mark;
@@ -278,19 +279,18 @@ core::Status Restore::read_state(PartitionState& state, Index& index,
   Parts parts(records, mark.saved);
   if (auto status = read_log(state, index, records); !status) return status;
   // What was judged until now was judged by these; others begin where they were loaded.
-  state.rules = stored_table(index.rules, ctx_.configured.table);
-  ctx_.enter(state);
+  state.rules = stored_table(index.rules, configured_.table);
   const std::string layout = layout_of(index.rules);
   const Remap moves(layout, *state.rules);
   const bool same_rules = layout == state.rules->layout();
   const bool same_slots = index.slots == state.cut.slots_per_part();
   const std::string newest = rules_of(state, index);
-  const auto revive = [this](Run& run, std::uint64_t identity) -> Evaluator* {
-    const auto number = ctx_.rules->evaluated_as(identity);
+  const auto revive = [&](Run& run, std::uint64_t identity) -> Evaluator* {
+    const auto number = turn.rules().evaluated_as(identity);
     if (!number) return nullptr;
-    run.evaluators.resize(ctx_.rules->evaluated.size());
+    run.evaluators.resize(turn.rules().evaluated.size());
     EvaluatorPart& part = run.evaluators[*number];
-    part.evaluator = ctx_.rules->evaluated[*number].program->evaluator();
+    part.evaluator = turn.rules().evaluated[*number].program->evaluator();
     part.identity = identity;
     return part.evaluator.get();
   };
@@ -298,7 +298,7 @@ core::Status Restore::read_state(PartitionState& state, Index& index,
     auto run = read_run(parts, state.cut, id, life, index.slots, revive);
     if (!run) return run.error().in("run " + core::to_text(id.uid));
     if (!same_slots) state.cut.rename(**run);
-    if (!same_rules) end_issues(state, **run, moves, newest);
+    if (!same_rules) end_issues(turn, **run, moves, newest);
     if (!same_rules) moves.apply(**run);
     if (!same_rules || !same_slots) state.cut.touch_all(**run);
     state.runs.emplace(id, std::move(*run));
@@ -312,28 +312,28 @@ core::Status Restore::read_state(PartitionState& state, Index& index,
 
 // Of rules that were removed or changed while nobody judged: told when the partition goes live, with
 // the names and parameters of the rules as they were. Where a reload removed them, it has told it.
-void Restore::end_issues(PartitionState& state, const Run& run, const Remap& moves,
+void Restore::end_issues(const Turn& turn, const Run& run, const Remap& moves,
                          const std::string& newest) const {
   for (const auto& [key, open] : run.issues.open) {
     const auto gone = moves.gone(key.rule);
     if (!gone || !RuleTable::names(newest, moves.line(key.rule))) continue;
     const std::uint64_t last =
         key.rule < run.issues.progress.size() ? run.issues.progress[key.rule].issue_sequence : 0;
-    state.farewell.emplace_back(book_.end_of_gone(run, *gone, open, last + 1));
+    turn.part.farewell.emplace_back(book_.end_of_gone(turn, run, *gone, open, last + 1));
   }
 }
 
-core::Result<Restored> Restore::finish(std::int32_t partition,
+core::Result<Restored> Restore::finish(std::int32_t partition, const Moment& moment,
                                        std::span<const core::Position> committed) {
   std::map<std::string, std::string> records =
-      std::exchange(ctx_.partitions.open(partition).restored, {});
+      std::exchange(partitions_.open(partition).restored, {});
   const auto fresh = [&]() -> PartitionState& {
-    ctx_.partitions.drop(partition);
-    PartitionState& state = ctx_.partitions.open(partition);
+    partitions_.drop(partition);
+    PartitionState& state = partitions_.open(partition);
     state.silent = true;
     return state;
   };
-  ctx_.deadline.at_once();  // timers are found again
+  deadline_.at_once();  // timers are found again
   PartitionState* state = &fresh();
   std::optional<core::Error> problem;
   if (!records.empty()) {
@@ -342,7 +342,7 @@ core::Result<Restored> Restore::finish(std::int32_t partition,
     for (const auto& [key, value] : records) keys.push_back(key);
     const std::uint64_t newest = newest_generation(records);
     Index index;
-    const core::Status read = read_state(*state, index, records);
+    const core::Status read = read_state(moment.turn(*state), index, records);
     if (read) {
       Restored out;
       out.positions.emplace();
@@ -357,7 +357,7 @@ core::Result<Restored> Restore::finish(std::int32_t partition,
     for (std::string& key : keys) {
       if (!key.starts_with(kIndexKey)) state->cut.unused(std::move(key));
     }
-    ++ctx_.stats.state_faults;
+    ++stats_.state_faults;
     state->incomplete = problem->message;
   }
   // From here on there is a state, the empty one at these positions: said with the first output, so

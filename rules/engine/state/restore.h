@@ -8,27 +8,41 @@
 #include <string>
 
 #include "rules/engine/issues/issue_book.h"
-#include "rules/engine/partition/context.h"
+#include "rules/engine/partition/deadline.h"
+#include "rules/engine/partition/moment.h"
+#include "rules/engine/partition/partition_table.h"
+#include "rules/engine/partition/rule_table.h"
+#include "rules/engine/partition/turn.h"
 #include "rules/engine/state/remap.h"
 
 namespace tocsin::rules {
 
 class Restore {
  public:
-  Restore(Context& ctx, IssueBook& book) : ctx_(ctx), book_(book) {}
+  Restore(EngineStats& stats, const ConfiguredRules& configured, Deadline& deadline,
+          PartitionTable& partitions, IssueBook& book)
+      : stats_(stats),
+        configured_(configured),
+        deadline_(deadline),
+        partitions_(partitions),
+        book_(book) {}
 
   /// Engine::finish_restore.
-  core::Result<Restored> finish(std::int32_t partition, std::span<const core::Position> committed);
+  core::Result<Restored> finish(std::int32_t partition, const Moment& moment,
+                                std::span<const core::Position> committed);
 
  private:
-  core::Status read_state(PartitionState& state, Index& index,
+  core::Status read_state(const Turn& turn, Index& index,
                           std::map<std::string, std::string>& records);
-  void end_issues(PartitionState& state, const Run& run, const Remap& moves,
+  void end_issues(const Turn& turn, const Run& run, const Remap& moves,
                   const std::string& newest) const;
   static core::Status read_log(PartitionState& state, const Index& index,
                                std::map<std::string, std::string>& records);
 
-  Context& ctx_;
+  EngineStats& stats_;
+  const ConfiguredRules& configured_;
+  Deadline& deadline_;
+  PartitionTable& partitions_;
   IssueBook& book_;
 };
 

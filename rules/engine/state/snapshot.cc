@@ -4,7 +4,7 @@
 
 namespace tocsin::rules {
 
-bool write_snapshot(Context& ctx, PartitionState& state, std::size_t budget, Cut::Emit emit) {
+bool write_snapshot(PartitionState& state, std::size_t budget, EngineStats& stats, Cut::Emit emit) {
   if (!state.cut.busy()) {
     if (!state.output.empty()) return true;  // not committed before what it stands for
     if (!state.cut.changed() && state.log_first == state.log_next) return false;
@@ -18,7 +18,7 @@ bool write_snapshot(Context& ctx, PartitionState& state, std::size_t budget, Cut
     state.cut.begin(std::move(index), state.log_first);
     state.log_first = state.log_next;
   }
-  return state.cut.write(state.runs, budget, emit, ctx.stats);
+  return state.cut.write(state.runs, budget, emit, stats);
 }
 
 }  // namespace tocsin::rules

@@ -4,11 +4,11 @@
 
 #include <cstddef>
 
-#include "rules/engine/partition/context.h"
+#include "rules/engine/partition/partition.h"
 
 namespace tocsin::rules {
 
 /// Engine::snapshot of a partition that is not silent.
-bool write_snapshot(Context& ctx, PartitionState& state, std::size_t budget, Cut::Emit emit);
+bool write_snapshot(PartitionState& state, std::size_t budget, EngineStats& stats, Cut::Emit emit);
 
 }  // namespace tocsin::rules

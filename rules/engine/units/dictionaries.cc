@@ -26,56 +26,56 @@ Name named(const core::NamedEntry& entry) {
 
 }  // namespace
 
-void Dictionaries::on_dictionary(Run& run, std::uint32_t worker, const core::Dictionary& names) {
+void Dictionaries::on_dictionary(const Turn& turn, Run& run, std::uint32_t worker,
+                                 const core::Dictionary& names) {
   for (const core::NamedEntry& entry : names) {
     const Name* known = run.names.table.find(entry.hash);
     if (known != nullptr && known->text == entry.name) {
-      if (entry.type == core::DictionaryType::tensor) learn_own(run, worker, *known, entry);
+      if (entry.type == core::DictionaryType::tensor) learn_own(turn, run, worker, *known, entry);
       continue;
     }
     std::string text(entry.name);
     if (!core::bound_name(text)) {
-      if (!learn(run, entry)) return;
+      if (!learn(turn, run, entry)) return;
       continue;
     }
     core::NamedEntry fitting = entry;
     fitting.name = text;
     if (known != nullptr && known->text == text) {
-      if (entry.type == core::DictionaryType::tensor) learn_own(run, worker, *known, fitting);
+      if (entry.type == core::DictionaryType::tensor) learn_own(turn, run, worker, *known, fitting);
       continue;
     }
-    ++ctx_.stats.bad_attrs;
-    if (!learn(run, fitting)) return;
+    ++stats_.bad_attrs;
+    if (!learn(turn, run, fitting)) return;
   }
 }
 
 // Workers may hold tensors of one name that differ, such as parts of a sharded one: each goes by its
 // own word, so that nothing depends on who spoke first. A tensor may also change.
-void Dictionaries::learn_own(Run& run, std::uint32_t worker, const Name& known,
+void Dictionaries::learn_own(const Turn& turn, Run& run, std::uint32_t worker, const Name& known,
                              const core::NamedEntry& entry) {
   const Name name = named(entry);
   std::map<std::uint64_t, Name>& own = run.workers[worker].own_names;
   const auto found = own.find(entry.hash);
   if ((found == own.end() ? known : found->second) == name) return;
-  if (found == own.end() && own.size() >= ctx_.options.config.max_units_per_run) return;
-  ctx_.part->cut.touch_worker(run, worker);
+  if (found == own.end() && own.size() >= options_.config.max_units_per_run) return;
+  turn.part.cut.touch_worker(run, worker);
   own[entry.hash] = name;
   ++run.names.version;
 }
 
-bool Dictionaries::learn(Run& run, const core::NamedEntry& entry) {
-  if (run.names.table.size() >= 2 * std::size_t{ctx_.options.config.max_units_per_run})
-    return false;
-  if (entry.attrs_wrong) ++ctx_.stats.bad_attrs;
+bool Dictionaries::learn(const Turn& turn, Run& run, const core::NamedEntry& entry) {
+  if (run.names.table.size() >= 2 * std::size_t{options_.config.max_units_per_run}) return false;
+  if (entry.attrs_wrong) ++stats_.bad_attrs;
   // JSON producers have no start record: job and labels come with their worker's name.
   if (run.job.name.empty() && !entry.attrs.job.empty()) {
     run.job.name = entry.attrs.job;
-    ctx_.stats.bad_attrs += core::bound_text(run.job.name, core::limit::kJobBytes) ? 1U : 0U;
+    stats_.bad_attrs += core::bound_text(run.job.name, core::limit::kJobBytes) ? 1U : 0U;
   }
   if (!run.job.started && !entry.attrs.labels.empty()) {
     core::Labels labels = entry.attrs.labels;
     const core::LabelsBound bound = core::bound_run_labels(labels);
-    ctx_.stats.bad_attrs += bound.changed + bound.left_out;
+    stats_.bad_attrs += bound.changed + bound.left_out;
     run.job.labels = labels.entries();
   }
   Name name = named(entry);
@@ -83,12 +83,12 @@ bool Dictionaries::learn(Run& run, const core::NamedEntry& entry) {
     for (std::uint32_t w = 0; w < run.workers.size(); ++w) {
       Worker& worker = run.workers[w];
       if (worker.name_hash != entry.hash || worker.named) continue;
-      ctx_.part->cut.touch_worker(run, w);
+      turn.part.cut.touch_worker(run, w);
       worker.name = name.text;
       worker.named = true;
     }
   }
-  ctx_.part->cut.touch_name(run, run.names.table.index_of(entry.hash));
+  turn.part.cut.touch_name(run, run.names.table.index_of(entry.hash));
   const bool lasting =
       entry.type == core::DictionaryType::series || entry.type == core::DictionaryType::node;
   run.names.table.set(entry.hash, std::move(name), lasting);

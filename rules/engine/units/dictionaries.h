@@ -3,22 +3,26 @@
 
 #include <cstdint>
 
-#include "rules/engine/partition/context.h"
+#include "rules/engine/partition/turn.h"
 
 namespace tocsin::rules {
 
 class Dictionaries {
  public:
-  explicit Dictionaries(Context& ctx) : ctx_(ctx) {}
+  Dictionaries(const EngineOptions& options, EngineStats& stats)
+      : options_(options), stats_(stats) {}
 
-  void on_dictionary(Run& run, std::uint32_t worker, const core::Dictionary& names);
+  void on_dictionary(const Turn& turn, Run& run, std::uint32_t worker,
+                     const core::Dictionary& names);
 
  private:
-  void learn_own(Run& run, std::uint32_t worker, const Name& known, const core::NamedEntry& entry);
+  void learn_own(const Turn& turn, Run& run, std::uint32_t worker, const Name& known,
+                 const core::NamedEntry& entry);
   /// False: the run has all the names that it may have.
-  bool learn(Run& run, const core::NamedEntry& entry);
+  bool learn(const Turn& turn, Run& run, const core::NamedEntry& entry);
 
-  Context& ctx_;
+  const EngineOptions& options_;
+  EngineStats& stats_;
 };
 
 }  // namespace tocsin::rules

@@ -5,6 +5,7 @@
 #include "core/identity.h"
 #include "rules/engine/compare/families.h"
 #include "rules/engine/compare/other_runs.h"
+#include "rules/engine/partition/describe.h"
 #include "rules/engine/partition/evaluators.h"
 
 namespace tocsin::rules {
@@ -13,8 +14,15 @@ namespace {
 /// What an evaluator sees of the engine during one call.
 class EvaluatorScope final : public Scope {
  public:
-  EvaluatorScope(Context& ctx, IssueBook& book, Summaries& summaries, Run& run, std::uint32_t rule)
-      : ctx_(ctx), book_(book), summaries_(summaries), run_(run), rule_(rule) {}
+  EvaluatorScope(const EngineOptions& options, EngineStats& stats, IssueBook& book,
+                 Summaries& summaries, const Turn& turn, Run& run, std::uint32_t rule)
+      : options_(options),
+        stats_(stats),
+        book_(book),
+        summaries_(summaries),
+        turn_(turn),
+        run_(run),
+        rule_(rule) {}
 
   [[nodiscard]] const Name* find(std::uint64_t name) const override {
     return run_.names.table.find(name);
@@ -34,43 +42,43 @@ class EvaluatorScope final : public Scope {
   [[nodiscard]] std::string run() const override {
     return core::to_text(run_.id.uid) + "/" + std::to_string(run_.attempt);
   }
-  [[nodiscard]] StepHost* host() const override { return ctx_.options.host.get(); }
+  [[nodiscard]] StepHost* host() const override { return options_.host.get(); }
 
   [[nodiscard]] Candidate who(std::uint32_t number) const override {
     return candidate_of(run_, number);
   }
   [[nodiscard]] std::uint32_t world_size() const override { return run_.world_size; }
-  [[nodiscard]] std::int64_t offset() const override { return ctx_.ref.offset; }
+  [[nodiscard]] std::int64_t offset() const override { return turn_.record.offset; }
 
   void counted(EvaluationOutcome outcome) override {
     EvaluationCounts counts{};
     ++counts[static_cast<std::size_t>(outcome)];
-    book_.count(run_, rule_, counts);
+    book_.count(turn_, run_, rule_, counts);
   }
 
   void failed(std::string reason) override {
     counted(EvaluationOutcome::error);
-    book_.fail(run_, rule_, std::move(reason));
+    book_.fail(turn_, run_, rule_, std::move(reason));
   }
-  void recovered() override { book_.recover(run_, rule_); }
+  void recovered() override { book_.recover(turn_, run_, rule_); }
   void summary(core::ValueMap told, std::string issues_of) override {
     Summary& sum = summaries_[rule_];
     sum.told = std::move(told);
     sum.issues_of = std::move(issues_of);
   }
   void interim(std::int64_t period_end, core::ValueMap told) override {
-    book_.sum_up(run_, rule_, period_end, std::move(told));
+    book_.sum_up(turn_, run_, rule_, period_end, std::move(told));
   }
   void so_far(std::int64_t time, core::ValueMap told) override {
-    book_.tell_so_far(run_, rule_, time, std::move(told));
+    book_.tell_so_far(turn_, run_, rule_, time, std::move(told));
   }
   void unjudged(std::string why) override { summaries_[rule_].unjudged = std::move(why); }
   [[nodiscard]] std::vector<RuleResult> results() const override {
     std::vector<RuleResult> out;
-    for (std::uint32_t rule = 0; rule < ctx_.rules->first_own; ++rule) {
+    for (std::uint32_t rule = 0; rule < turn_.rules().first_own; ++rule) {
       const RuleProgress& progress = run_.issues.progress[rule];
       const auto sum = summaries_.find(rule);
-      out.push_back({&ctx_.rules->settings(rule), progress.counts, progress.state,
+      out.push_back({&turn_.rules().settings(rule), progress.counts, progress.state,
                      sum == summaries_.end() ? nullptr : &sum->second.told});
     }
     return out;
@@ -79,18 +87,18 @@ class EvaluatorScope final : public Scope {
     return {run_.job.started_at, run_.job.ended_at, run_.course.last_time};
   }
   [[nodiscard]] bool is_other() const override {
-    const core::RunUid* other = ctx_.rules->settings(rule_).program->other();
+    const core::RunUid* other = turn_.rules().settings(rule_).program->other();
     return other != nullptr && *other == run_.id.uid;
   }
   [[nodiscard]] const Evaluator* other() const override {
-    for (const std::uint32_t number : ctx_.rules->families) {
-      if (ctx_.rules->evaluated[number].rule == rule_)
-        return evaluator_of_family(ctx_, run_, number);
+    for (const std::uint32_t number : turn_.rules().families) {
+      if (turn_.rules().evaluated[number].rule == rule_)
+        return Families::evaluator(turn_.part, run_, number);
     }
-    return evaluator_of_other(ctx_, rule_);
+    return evaluator_of_other(turn_.part, rule_);
   }
-  void late(std::size_t rows) override { ctx_.stats.late_rows += rows; }
-  void closed_early() override { ++ctx_.stats.open_steps_closed; }
+  void late(std::size_t rows) override { stats_.late_rows += rows; }
+  void closed_early() override { ++stats_.open_steps_closed; }
 
   bool quiet(std::uint64_t unit, Verdict verdict) override {
     if (verdict.outcome == EvaluationOutcome::hit || verdict.outcome == EvaluationOutcome::error ||
@@ -119,7 +127,7 @@ class EvaluatorScope final : public Scope {
       return {std::move(finding), std::move(extra)};
     };
     const Unit one{{rule_, kNoRoster, unit, 0xFF, 0}, worker, labels};
-    book_.apply(run_, rule_, life, one, verdict, place, explain);
+    book_.apply(turn_, run_, rule_, life, one, verdict, place, explain);
     if (life.active()) {
       run_.issues.lives[{rule_, unit}] = life;
     } else if (known != run_.issues.lives.end()) {
@@ -131,22 +139,24 @@ class EvaluatorScope final : public Scope {
   // A hosted rule says itself when it works again.
   void told(EvaluationOutcome outcome, const Subject& subject) {
     if (outcome == EvaluationOutcome::error) {
-      book_.fail(run_, rule_,
+      book_.fail(turn_, run_, rule_,
                  subject.place() + ": " + subject.name + " does not fit the rule's parameters");
     } else {
       recovers(outcome);
     }
   }
   void recovers(EvaluationOutcome outcome) {
-    if (ctx_.rules->settings(rule_).hosted == nullptr &&
+    if (turn_.rules().settings(rule_).hosted == nullptr &&
         (outcome == EvaluationOutcome::ok || outcome == EvaluationOutcome::hit)) {
-      book_.recover(run_, rule_);
+      book_.recover(turn_, run_, rule_);
     }
   }
 
-  Context& ctx_;
+  const EngineOptions& options_;
+  EngineStats& stats_;
   IssueBook& book_;
   Summaries& summaries_;
+  const Turn& turn_;
   Run& run_;
   std::uint32_t rule_;
 };
@@ -161,22 +171,23 @@ bool has_evaluator(const Run& run, std::uint32_t number) {
 
 }  // namespace
 
-void Evaluations::feed(Run& run, std::uint32_t number,
+void Evaluations::feed(const Turn& turn, Run& run, std::uint32_t number,
                        core::FunctionRef<void(Evaluator&, Scope&)> call) {
-  if (withholds_run(run, *ctx_.rules->evaluated[number].program)) return;
-  if (!has_evaluator(run, number)) meet_family(ctx_, run, number);
-  EvaluatorScope scope(ctx_, book_, summaries_, run, ctx_.rules->evaluated[number].rule);
-  call(evaluator_of(ctx_, run, number), scope);
+  if (withholds_run(run, *turn.rules().evaluated[number].program)) return;
+  if (!has_evaluator(run, number)) Families::meet(turn, run, number);
+  EvaluatorScope scope(options_, stats_, book_, summaries_, turn, run,
+                       turn.rules().evaluated[number].rule);
+  call(evaluator_of(turn.part, run, number), scope);
 }
 
-void Evaluations::feed_all(Run& run, std::uint32_t which,
+void Evaluations::feed_all(const Turn& turn, Run& run, std::uint32_t which,
                            core::FunctionRef<void(Evaluator&, Scope&)> call) {
-  for (const std::uint32_t number : ctx_.rules->takers_of(which)) feed(run, number, call);
+  for (const std::uint32_t number : turn.rules().takers_of(which)) feed(turn, run, number, call);
 }
 
 // What a rule selects of a roster: decided once per name, and again when a dictionary has named it.
-void Evaluations::choose(Run& run, Roster& roster) {
-  const std::vector<std::uint32_t>& wanting = ctx_.rules->takers_of(input::kRows);
+void Evaluations::choose(const Turn& turn, Run& run, Roster& roster) {
+  const std::vector<std::uint32_t>& wanting = turn.rules().takers_of(input::kRows);
   const bool again = roster.chosen_unsure && roster.chosen_version != run.names.version;
   const std::size_t first = again ? 0 : roster.chosen_slots;
   if (first == roster.slots.size()) return;
@@ -186,11 +197,11 @@ void Evaluations::choose(Run& run, Roster& roster) {
   roster.chosen_version = run.names.version;
   if (again) roster.chosen_unsure = false;
   for (std::size_t w = 0; w < wanting.size(); ++w) {
-    const Program& program = *ctx_.rules->evaluated[wanting[w]].program;
+    const Program& program = *turn.rules().evaluated[wanting[w]].program;
     std::vector<Match>& chosen = roster.chosen[w];
     chosen.resize(roster.slots.size(), Match::unknown);
     const bool withheld = withholds_tensors(run, program) && !roster.scalars;
-    if (withheld) ctx_.stats.withheld_units += roster.slots.size() - first;
+    if (withheld) stats_.withheld_units += roster.slots.size() - first;
     const bool looks = !withheld && program.common.wants_mode(roster.mode) &&
                        wants_worker(program.common, run.workers[roster.worker]);
     for (std::size_t i = first; i < roster.slots.size(); ++i) {
@@ -205,128 +216,133 @@ void Evaluations::choose(Run& run, Roster& roster) {
   }
 }
 
-void Evaluations::feed_rows(Run& run, std::uint32_t roster_number, WorkerRows rows,
-                            std::span<const std::uint32_t> units, std::uint32_t first) {
-  const std::vector<std::uint32_t>& wanting = ctx_.rules->takers_of(input::kRows);
+void Evaluations::feed_rows(const Turn& turn, Run& run, std::uint32_t roster_number,
+                            WorkerRows rows, std::span<const std::uint32_t> units,
+                            std::uint32_t first) {
+  const std::vector<std::uint32_t>& wanting = turn.rules().takers_of(input::kRows);
   if (wanting.empty()) return;
-  choose(run, run.rosters[roster_number]);
+  choose(turn, run, run.rosters[roster_number]);
   const Worker& worker = run.workers[rows.worker];
   rows.loss_scale = worker.loss_scale;
   rows.after_train = worker.mark[at(core::Mode::train)];
-  rows.offset = ctx_.ref.offset;
+  rows.offset = turn.record.offset;
   for (std::size_t w = 0; w < wanting.size(); ++w) {
     const Roster& roster = run.rosters[roster_number];
     if (roster.picks[w].empty()) continue;
     roster.picks[w].rows(units, first, roster.chosen[w], chosen_rows_);
     if (chosen_rows_.empty()) continue;
     rows.rows = rows.scalar != nullptr ? std::span<const std::uint32_t>() : chosen_rows_;
-    feed(run, wanting[w], [&](Evaluator& one, Scope& scope) { one.on_rows(rows, scope); });
+    feed(turn, run, wanting[w], [&](Evaluator& one, Scope& scope) { one.on_rows(rows, scope); });
   }
 }
 
-void Evaluations::feed_step_end(Run& run, const WorkerStep& step) {
-  for (const std::uint32_t number : ctx_.rules->takers_of(input::kStepEnds)) {
+void Evaluations::feed_step_end(const Turn& turn, Run& run, const WorkerStep& step) {
+  for (const std::uint32_t number : turn.rules().takers_of(input::kStepEnds)) {
     // A rule of rows that has seen none has nothing to end.
-    const bool of_rows = (ctx_.rules->evaluated[number].program->inputs() & input::kRows) != 0;
+    const bool of_rows = (turn.rules().evaluated[number].program->inputs() & input::kRows) != 0;
     if (of_rows && !has_evaluator(run, number)) continue;
     // Every shard is told of steps' ends; what goes by these alone is judged once.
     if (!of_rows && run.id.shard != 0) continue;
-    feed(run, number, [&](Evaluator& one, Scope& scope) { one.on_step_end(step, scope); });
+    feed(turn, run, number, [&](Evaluator& one, Scope& scope) { one.on_step_end(step, scope); });
   }
-  tell_others(run);
+  tell_others(turn, run);
 }
 
-void Evaluations::feed_closed(Run& run, core::Mode mode, std::int64_t step) {
-  for (const std::uint32_t number : ctx_.rules->takers_of(input::kClosedSteps)) {
+void Evaluations::feed_closed(const Turn& turn, Run& run, core::Mode mode, std::int64_t step) {
+  for (const std::uint32_t number : turn.rules().takers_of(input::kClosedSteps)) {
     // A rule that has no evaluator yet waits for nothing.
-    if (!has_evaluator(run, number) || follows_others(*ctx_.rules, number)) continue;
-    feed(run, number, [&](Evaluator& one, Scope& scope) { one.on_closed(mode, step, scope); });
+    if (!has_evaluator(run, number) || follows_others(turn.rules(), number)) continue;
+    feed(turn, run, number,
+         [&](Evaluator& one, Scope& scope) { one.on_closed(mode, step, scope); });
   }
 }
 
-void Evaluations::feed_settled(Run& run, core::Mode mode, std::int64_t step) {
-  for (const std::uint32_t number : ctx_.rules->following) {
+void Evaluations::feed_settled(const Turn& turn, Run& run, core::Mode mode, std::int64_t step) {
+  for (const std::uint32_t number : turn.rules().following) {
     if (!has_evaluator(run, number)) continue;
-    feed(run, number, [&](Evaluator& one, Scope& scope) { one.on_settled(mode, step, scope); });
+    feed(turn, run, number,
+         [&](Evaluator& one, Scope& scope) { one.on_settled(mode, step, scope); });
   }
 }
 
-void Evaluations::end(Run& run, bool reports) {
-  if (reports) book_.settle();  // what they sum up
+void Evaluations::end(const Turn& turn, Run& run, bool reports) {
+  if (reports) book_.settle(turn);  // what they sum up
   const auto ends = [](Evaluator& one, Scope& scope) { one.on_end(scope); };
   for (std::uint32_t number = 0; number < run.evaluators.size(); ++number) {
-    if (!run.evaluators[number].evaluator || follows_others(*ctx_.rules, number)) continue;
-    const bool sums_up = (ctx_.rules->evaluated[number].program->inputs() & input::kIssues) != 0;
-    if (sums_up == reports) feed(run, number, ends);
+    if (!run.evaluators[number].evaluator || follows_others(turn.rules(), number)) continue;
+    const bool sums_up = (turn.rules().evaluated[number].program->inputs() & input::kIssues) != 0;
+    if (sums_up == reports) feed(turn, run, number, ends);
   }
   if (reports) return;
-  for (const std::uint32_t number : ctx_.rules->following) {
-    if (has_evaluator(run, number)) feed(run, number, ends);
+  for (const std::uint32_t number : turn.rules().following) {
+    if (has_evaluator(run, number)) feed(turn, run, number, ends);
   }
 }
 
-void Evaluations::restart(Run& run, std::uint32_t worker) {
+void Evaluations::restart(const Turn& turn, Run& run, std::uint32_t worker) {
   for (std::uint32_t number = 0; number < run.evaluators.size(); ++number) {
-    if (run.evaluators[number].evaluator) evaluator_of(ctx_, run, number).on_restart(worker);
+    if (run.evaluators[number].evaluator) evaluator_of(turn.part, run, number).on_restart(worker);
   }
 }
 
 // Those of scalars: they go by steps alone, not by workers, which begin anew. Their keys stay with
 // what the run gives up, so they are written again.
-EvaluatorParts Evaluations::take_series(Run& run) {
+EvaluatorParts Evaluations::take_series(const Turn& turn, Run& run) {
   EvaluatorParts out(run.evaluators.size());
   for (std::uint32_t i = 0; i < run.evaluators.size(); ++i) {
     EvaluatorPart& from = run.evaluators[i];
-    if (!from.evaluator || ctx_.rules->evaluated[i].program->inputs() != input::kValues) continue;
-    out[i] = copy_of(from, i);
+    if (!from.evaluator || turn.rules().evaluated[i].program->inputs() != input::kValues) continue;
+    out[i] = copy_of(turn, from, i);
   }
   return out;
 }
 
-EvaluatorParts Evaluations::take_compared(Run& run) {
+EvaluatorParts Evaluations::take_compared(const Turn& turn, Run& run) {
   EvaluatorParts out;
-  for (const std::uint32_t number : ctx_.rules->comparing) {
+  for (const std::uint32_t number : turn.rules().comparing) {
     if (!has_evaluator(run, number) ||
-        *ctx_.rules->evaluated[number].program->other() != run.id.uid) {
+        *turn.rules().evaluated[number].program->other() != run.id.uid) {
       continue;
     }
     if (number >= out.size()) out.resize(number + 1);
-    out[number] = copy_of(run.evaluators[number], number);
+    out[number] = copy_of(turn, run.evaluators[number], number);
   }
   return out;
 }
 
 // What is said elsewhere is marked as said also while nothing is sent: it was sent before.
-void Evaluations::tell_elsewhere(Run& run, std::uint32_t number) {
-  if (!ctx_.options.shares_comparisons || !has_evaluator(run, number)) return;
-  const std::string prefix = comparison_key(run.id.uid, ctx_.rules->evaluated[number].identity);
-  evaluator_of(ctx_, run, number).publish([&](std::string key, std::optional<std::string> value) {
-    if (ctx_.part->silent) return;
-    ++ctx_.stats.comparisons_told;
-    ctx_.part->output.comparisons.push_back({prefix + std::move(key), std::move(value)});
-  });
+void Evaluations::tell_elsewhere(const Turn& turn, Run& run, std::uint32_t number) {
+  if (!options_.shares_comparisons || !has_evaluator(run, number)) return;
+  const std::string prefix = comparison_key(run.id.uid, turn.rules().evaluated[number].identity);
+  evaluator_of(turn.part, run, number)
+      .publish([&](std::string key, std::optional<std::string> value) {
+        if (turn.part.silent) return;
+        ++stats_.comparisons_told;
+        turn.part.output.comparisons.push_back({prefix + std::move(key), std::move(value)});
+      });
 }
 
-void Evaluations::tell_others(Run& run) {
-  for (const std::uint32_t number : ctx_.rules->comparing) {
-    if (*ctx_.rules->evaluated[number].program->other() != run.id.uid) continue;
-    if (!run.workers.empty()) tell_elsewhere(run, number);
-    for (auto& [id, one] : ctx_.part->runs) {
+void Evaluations::tell_others(const Turn& turn, Run& run) {
+  for (const std::uint32_t number : turn.rules().comparing) {
+    if (*turn.rules().evaluated[number].program->other() != run.id.uid) continue;
+    if (!run.workers.empty()) tell_elsewhere(turn, run, number);
+    for (auto& [id, one] : turn.part.runs) {
       if (one.get() == &run || one->job.ended || !has_evaluator(*one, number)) continue;
-      ctx_.part->cut.touch_head(*one);
-      feed(*one, number, [](Evaluator& asking, Scope& scope) { asking.on_other(scope); });
+      turn.part.cut.touch_head(*one);
+      feed(turn, *one, number, [](Evaluator& asking, Scope& scope) { asking.on_other(scope); });
     }
   }
 }
 
 // With the same state: the first goes to the cut.
-EvaluatorPart Evaluations::copy_of(EvaluatorPart& from, std::uint32_t number) const {
+EvaluatorPart Evaluations::copy_of(const Turn& turn, EvaluatorPart& from,
+                                   std::uint32_t number) const {
   std::string bytes;
   Writer writer(bytes);
   from.evaluator->save(writer);
   Loader loader(bytes);
   EvaluatorPart out;
-  out.evaluator = ctx_.rules->evaluated[number].program->evaluator();
+  out.evaluator = turn.rules().evaluated[number].program->evaluator();
   out.evaluator->load(loader);
   out.identity = from.identity;
   return out;

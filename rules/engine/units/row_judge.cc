@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/collections.h"
+#include "rules/engine/partition/describe.h"
 
 namespace tocsin::rules {
 namespace {
@@ -40,17 +41,18 @@ std::vector<const RowHit*> worst_of(const RowProgram& program, const std::byte* 
 
 }  // namespace
 
-void RowJudge::judge(Run& run, std::uint32_t roster_number, RowBatch& batch, Place place) {
-  for (std::size_t r = 0; r < ctx_.rules->rows.size(); ++r) {
-    const RowProgram& program = *ctx_.rules->rows[r].program;
+void RowJudge::judge(const Turn& turn, Run& run, std::uint32_t roster_number, RowBatch& batch,
+                     Place place) {
+  for (std::size_t r = 0; r < turn.rules().rows.size(); ++r) {
+    const RowProgram& program = *turn.rules().rows[r].program;
     Block& block = run.rosters[roster_number].blocks[r];
     if (block.lives.empty() || !program.common.wants_step(batch.step)) continue;
     const bool waits = program.min_fraction() > 0;
     if (block.tally.step != batch.step) {
       if (waits && !block.waiting.empty()) {
-        // The step-end was lost: what it would have judged is judged ctx_.now, and what comes counts behind
+        // The step-end was lost: what it would have judged is judged now, and what comes counts behind
         // it.
-        end_step(run, roster_number, block.tally.step, place);
+        end_step(turn, run, roster_number, block.tally.step, place);
       }
       block.tally = {batch.step, place.global_step, 0, 0, RowBatch::kSkip};
     }
@@ -74,35 +76,35 @@ void RowJudge::judge(Run& run, std::uint32_t roster_number, RowBatch& batch, Pla
       // What a hit comes to is known when the worker has ended the step.
       block.waiting.insert(block.waiting.end(), noted_.begin(), noted_.end());
       counts[static_cast<std::size_t>(EvaluationOutcome::hit)] = 0;
-      book_.count(run, ctx_.rules->rows[r].rule, counts);
+      book_.count(turn, run, turn.rules().rows[r].rule, counts);
       continue;
     }
-    book_.count(run, ctx_.rules->rows[r].rule, counts);
-    if (!noted_.empty()) apply(run, roster_number, r, noted_, &batch, place);
+    book_.count(turn, run, turn.rules().rows[r].rule, counts);
+    if (!noted_.empty()) apply(turn, run, roster_number, r, noted_, &batch, place);
   }
 }
 
-void RowJudge::end_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
-                        const Place& place) {
+void RowJudge::end_step(const Turn& turn, Run& run, std::uint32_t worker, core::Mode mode,
+                        std::int64_t step, const Place& place) {
   for (const bool scalars : {false, true}) {
     const std::uint32_t roster_number = run.rosters.find(worker, mode, scalars);
-    if (roster_number != kNoRoster) end_step(run, roster_number, step, place);
+    if (roster_number != kNoRoster) end_step(turn, run, roster_number, step, place);
   }
 }
 
-void RowJudge::end_step(Run& run, std::uint32_t roster_number, std::int64_t step,
+void RowJudge::end_step(const Turn& turn, Run& run, std::uint32_t roster_number, std::int64_t step,
                         const Place& place) {
-  for (std::size_t r = 0; r < ctx_.rules->rows.size(); ++r) {
+  for (std::size_t r = 0; r < turn.rules().rows.size(); ++r) {
     Block& block = run.rosters[roster_number].blocks[r];
     if (block.waiting.empty() || block.tally.step > step) continue;
-    ctx_.part->cut.touch_roster(run, roster_number);
+    turn.part.cut.touch_roster(run, roster_number);
     Place own =
         place;  // whose step-end was lost is judged behind a later step, but stands at its own
     own.step = block.tally.step;
     own.global_step = block.tally.global_step;
     std::vector<RowHit> waiting = std::exchange(block.waiting, {});
     const double needed =
-        ctx_.rules->rows[r].program->min_fraction() * static_cast<double>(block.tally.evaluated);
+        turn.rules().rows[r].program->min_fraction() * static_cast<double>(block.tally.evaluated);
     const bool counts = static_cast<double>(block.tally.hit) >= needed;
     EvaluationCounts outcomes{};
     for (RowHit& one : waiting) {
@@ -110,27 +112,27 @@ void RowJudge::end_step(Run& run, std::uint32_t roster_number, std::int64_t step
       if (!counts) one.verdict = kOk;
       ++outcomes[static_cast<std::size_t>(one.verdict.outcome)];
     }
-    book_.count(run, ctx_.rules->rows[r].rule, outcomes);
-    apply(run, roster_number, r, waiting, nullptr, own);
+    book_.count(turn, run, turn.rules().rows[r].rule, outcomes);
+    apply(turn, run, roster_number, r, waiting, nullptr, own);
     waiting.clear();
     run.rosters[roster_number].blocks[r].waiting.swap(waiting);  // keeps its capacity
   }
 }
 
-void RowJudge::apply(Run& run, std::uint32_t roster_number, std::size_t row_rule,
+void RowJudge::apply(const Turn& turn, Run& run, std::uint32_t roster_number, std::size_t row_rule,
                      std::span<const RowHit> hits, const RowBatch* batch, const Place& place) {
-  const RowProgram& program = *ctx_.rules->rows[row_rule].program;
-  const std::uint32_t rule = ctx_.rules->rows[row_rule].rule;
+  const RowProgram& program = *turn.rules().rows[row_rule].program;
+  const std::uint32_t rule = turn.rules().rows[row_rule].rule;
   const std::uint32_t worker = run.rosters[roster_number].worker;
   const std::size_t size = program.state_bytes();
   for (const RowHit& one : hits) {
-    ctx_.part->cut.touch_slot(run, roster_number, one.slot);
+    turn.part.cut.touch_slot(run, roster_number, one.slot);
     Roster& here = run.rosters[roster_number];
     Block& block = here.blocks[row_rule];
     const std::byte* state = block.states.data() + one.slot * size;
     const std::uint64_t name = here.slots[one.slot].name;
     if (one.verdict.outcome == EvaluationOutcome::error) {
-      book_.fail(run, rule, name_of(run, name) + ": " + program.trouble(state));
+      book_.fail(turn, run, rule, name_of(run, name) + ": " + program.trouble(state));
       continue;
     }
     const std::optional<Row> row = row_of(batch, one);
@@ -186,12 +188,12 @@ void RowJudge::apply(Run& run, std::uint32_t roster_number, std::size_t row_rule
               std::move(extra)};
     };
     const Unit unit{{rule, roster_number, one.slot, 0xFF, 0}, worker, labels};
-    book_.apply(run, rule, block.lives[one.slot], unit, one.verdict, place, explain);
+    book_.apply(turn, run, rule, block.lives[one.slot], unit, one.verdict, place, explain);
   }
 }
 
 // The run is over: verdicts that still wait for the end of their step are judged.
-void RowJudge::flush(Run& run) {
+void RowJudge::flush(const Turn& turn, Run& run) {
   for (std::uint32_t i = 0; i < run.rosters.size(); ++i) {
     const Roster& here = run.rosters[i];
     std::int64_t newest = kNever;
@@ -202,7 +204,7 @@ void RowJudge::flush(Run& run) {
     Place place =
         at_step(here.mode, newest, run.course.last_global_step, run.workers[here.worker].last_time);
     place.partial = run.workers[here.worker].gap;
-    end_step(run, i, newest, place);
+    end_step(turn, run, i, newest, place);
   }
 }
 

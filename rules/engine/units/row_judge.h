@@ -7,26 +7,26 @@
 #include <vector>
 
 #include "rules/engine/issues/issue_book.h"
-#include "rules/engine/partition/context.h"
+#include "rules/engine/partition/turn.h"
 
 namespace tocsin::rules {
 
 class RowJudge {
  public:
-  RowJudge(Context& ctx, IssueBook& book) : ctx_(ctx), book_(book) {}
+  explicit RowJudge(IssueBook& book) : book_(book) {}
 
   /// Rows of one roster whose units are known.
-  void judge(Run& run, std::uint32_t roster_number, RowBatch& batch, Place place);
-  void end_step(Run& run, std::uint32_t worker, core::Mode mode, std::int64_t step,
+  void judge(const Turn& turn, Run& run, std::uint32_t roster_number, RowBatch& batch, Place place);
+  void end_step(const Turn& turn, Run& run, std::uint32_t worker, core::Mode mode,
+                std::int64_t step, const Place& place);
+  void end_step(const Turn& turn, Run& run, std::uint32_t roster_number, std::int64_t step,
                 const Place& place);
-  void end_step(Run& run, std::uint32_t roster_number, std::int64_t step, const Place& place);
-  void flush(Run& run);
+  void flush(const Turn& turn, Run& run);
 
  private:
-  void apply(Run& run, std::uint32_t roster_number, std::size_t row_rule,
+  void apply(const Turn& turn, Run& run, std::uint32_t roster_number, std::size_t row_rule,
              std::span<const RowHit> hits, const RowBatch* batch, const Place& place);
 
-  Context& ctx_;
   IssueBook& book_;
   // To keep rows free of allocation:
   std::vector<RowHit> noted_;

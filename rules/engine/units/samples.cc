@@ -11,15 +11,16 @@ const std::string& node_name(const Worker& worker) {
 
 }  // namespace
 
-void Samples::on_system(Run& run, std::uint32_t worker, const core::FrameView& frame) {
+void Samples::on_system(const Turn& turn, Run& run, std::uint32_t worker,
+                        const core::FrameView& frame) {
   if (frame.header().row_stride < core::system_column::columns * core::kColumnBytes) return;
-  if (!ctx_.rules->takers_of(input::kSamples).empty()) {
+  if (!turn.rules().takers_of(input::kSamples).empty()) {
     const std::string& name = node_name(run.workers[worker]);
-    evaluations_.feed_all(run, input::kSamples, [&](Evaluator& one, Scope& scope) {
+    evaluations_.feed_all(turn, run, input::kSamples, [&](Evaluator& one, Scope& scope) {
       one.on_samples(worker, name, frame, scope);
     });
   }
-  if (ctx_.rules->takers_of(input::kSnapshots).empty()) return;
+  if (turn.rules().takers_of(input::kSnapshots).empty()) return;
   NodeState& node = run.nodes[run.workers[worker].name_hash];
   node.worker = worker;
   const auto names = frame.column<std::uint64_t>(core::system_column::series);
@@ -29,19 +30,18 @@ void Samples::on_system(Run& run, std::uint32_t worker, const core::FrameView& f
     const Name* const name = run.names.table.find(names[i]);
     if (name == nullptr || !SnapshotBuilder::knows(name->text)) continue;
     const std::int64_t time = times[i];
-    if (time > add(core::nanoseconds(ctx_.ref.timestamp), ctx_.options.config.max_clock_skew)) {
-      ++ctx_.stats
-            .discarded_samples;  // the far future: it would make every later sample a late one
+    if (time > add(core::nanoseconds(turn.record.timestamp), options_.config.max_clock_skew)) {
+      ++stats_.discarded_samples;  // the far future: it would make every later sample a late one
       continue;
     }
-    node.builder.check_clock(time, ctx_.options.config.max_clock_skew.count());
-    if (node.builder.closes(time)) close(run, node, time);
+    node.builder.check_clock(time, options_.config.max_clock_skew.count());
+    if (node.builder.closes(time)) close(turn, run, node, time);
     switch (node.builder.add(name->text, time, numbers[i])) {
       case SnapshotBuilder::Sample::late:
-        ++ctx_.stats.late_rows;
+        ++stats_.late_rows;
         break;
       case SnapshotBuilder::Sample::discarded:
-        ++ctx_.stats.discarded_samples;
+        ++stats_.discarded_samples;
         break;
       case SnapshotBuilder::Sample::taken:
       case SnapshotBuilder::Sample::ignored:
@@ -50,7 +50,7 @@ void Samples::on_system(Run& run, std::uint32_t worker, const core::FrameView& f
   }
 }
 
-void Samples::close(Run& run, NodeState& node, std::int64_t next) {
+void Samples::close(const Turn& turn, Run& run, NodeState& node, std::int64_t next) {
   const Worker& worker = run.workers[node.worker];
   const std::string name = node_name(worker);
   NodeSnapshot snapshot;
@@ -58,12 +58,12 @@ void Samples::close(Run& run, NodeState& node, std::int64_t next) {
   snapshot.node = worker.name_hash;
   snapshot.name = name;
   snapshot.next = next;
-  evaluations_.feed_all(run, input::kSnapshots,
+  evaluations_.feed_all(turn, run, input::kSnapshots,
                         [&](Evaluator& one, Scope& scope) { one.on_snapshot(snapshot, scope); });
 }
 
-void Samples::flush(Run& run) {
-  for (auto& [hash, node] : run.nodes) close(run, node, kForever);
+void Samples::flush(const Turn& turn, Run& run) {
+  for (auto& [hash, node] : run.nodes) close(turn, run, node, kForever);
 }
 
 }  // namespace tocsin::rules

@@ -3,23 +3,25 @@
 
 #include <cstdint>
 
-#include "rules/engine/partition/context.h"
+#include "rules/engine/partition/turn.h"
 #include "rules/engine/units/evaluations.h"
 
 namespace tocsin::rules {
 
 class Samples {
  public:
-  Samples(Context& ctx, Evaluations& evaluations) : ctx_(ctx), evaluations_(evaluations) {}
+  Samples(const EngineOptions& options, EngineStats& stats, Evaluations& evaluations)
+      : options_(options), stats_(stats), evaluations_(evaluations) {}
 
-  void on_system(Run& run, std::uint32_t worker, const core::FrameView& frame);
+  void on_system(const Turn& turn, Run& run, std::uint32_t worker, const core::FrameView& frame);
   /// The run is over.
-  void flush(Run& run);
+  void flush(const Turn& turn, Run& run);
 
  private:
-  void close(Run& run, NodeState& node, std::int64_t next);
+  void close(const Turn& turn, Run& run, NodeState& node, std::int64_t next);
 
-  Context& ctx_;
+  const EngineOptions& options_;
+  EngineStats& stats_;
   Evaluations& evaluations_;
 };
 

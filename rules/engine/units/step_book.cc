@@ -1,4 +1,5 @@
 #include "rules/engine/units/step_book.h"
+#include "rules/engine/partition/describe.h"
 
 #include <algorithm>
 #include <cmath>
@@ -54,29 +55,30 @@ bool ready(const PendingScalar& item, const std::array<std::int64_t, kModes + 3>
 
 }  // namespace
 
-void StepBook::add(Run& run, std::uint32_t worker, const core::FrameHeader& header,
-                   std::int64_t step, std::int64_t global_step, std::int64_t time,
-                   std::uint64_t name, double value, core::Role role) {
-  if (ctx_.rules->series.empty()) return;
+void StepBook::add(const Turn& turn, Run& run, std::uint32_t worker,
+                   const core::FrameHeader& header, std::int64_t step, std::int64_t global_step,
+                   std::int64_t time, std::uint64_t name, double value, core::Role role) {
+  if (turn.rules().series.empty()) return;
   if (step <= run.steps.closed[at(header.mode)]) {
-    ++ctx_.stats.late_rows;
+    ++stats_.late_rows;
     return;
   }
   const Worker& from = run.workers[worker];
   run.steps.pending.push_back({header.mode, header.pass, step, global_step, time,
                                from.mark[at(core::Mode::train)], from.mark[at(core::Mode::global)],
-                               name, value, ctx_.ref.offset, worker, role});
+                               name, value, turn.record.offset, worker, role});
   run.steps.release_due =
       run.steps.release_due || ready(run.steps.pending.back(), run.steps.released_at);
   if (run.steps.pending.size() > std::max(kMaxPending, kMaxPerWorker * run.workers.size())) {
-    ++ctx_.stats.open_steps_closed;
-    advance(run, true);
+    ++stats_.open_steps_closed;
+    advance(turn, run, true);
   }
 }
 
-void StepBook::ended(Run& run, std::uint32_t worker, const core::FrameHeader& header,
-                     std::int64_t step, std::int64_t global_step, std::int64_t time) {
-  if (!by_passes(header.mode) || ctx_.rules->series.empty()) return;
+void StepBook::ended(const Turn& turn, Run& run, std::uint32_t worker,
+                     const core::FrameHeader& header, std::int64_t step, std::int64_t global_step,
+                     std::int64_t time) {
+  if (!by_passes(header.mode) || turn.rules().series.empty()) return;
   if (step <= run.steps.closed[at(header.mode)]) return;
   const std::int64_t after = run.workers[worker].mark[at(core::Mode::train)];
   const auto [place, fresh] = run.steps.passes.try_emplace(PassKey{worker, header.pass, after});
@@ -91,7 +93,7 @@ void StepBook::ended(Run& run, std::uint32_t worker, const core::FrameHeader& he
             run.workers[worker].mark[at(core::Mode::global)],
             kNoValue,
             0,
-            ctx_.ref.offset,
+            turn.record.offset,
             worker,
             core::Role::other};
     run.steps.release_due = run.steps.release_due || ready(mark, run.steps.released_at);
@@ -101,14 +103,14 @@ void StepBook::ended(Run& run, std::uint32_t worker, const core::FrameHeader& he
   mark.time = std::max(mark.time, time);
 }
 
-void StepBook::advance(Run& run, bool everything) {
+void StepBook::advance(const Turn& turn, Run& run, bool everything) {
   const std::array<std::int64_t, kModes> before = run.steps.told_closed;
-  advance_modes(run, everything);
+  advance_modes(turn, run, everything);
   // Those that follow other rules come when these have said what they say of the steps.
   for (const core::Mode mode :
        {core::Mode::global, core::Mode::train, core::Mode::eval, core::Mode::predict}) {
     const std::int64_t closed = run.steps.told_closed[at(mode)];
-    if (closed > before[at(mode)]) evaluations_.feed_settled(run, mode, closed);
+    if (closed > before[at(mode)]) evaluations_.feed_settled(turn, run, mode, closed);
   }
 }
 
@@ -140,14 +142,14 @@ Training training_of(const StepClock& clock, bool trains) {
 
 }  // namespace
 
-void StepBook::advance_modes(Run& run, bool everything) {
-  if (ctx_.current < run.workers.size()) run.workers.sync(ctx_.current);
+void StepBook::advance_modes(const Turn& turn, Run& run, bool everything) {
+  if (turn.worker < run.workers.size()) run.workers.sync(turn.worker);
   const StepClock& clock = run.workers.clock();
   const bool joined = joined_in(run, core::Mode::train) || joined_in(run, core::Mode::global);
   const bool trains = (run.course.seen_modes & mode_bit(core::Mode::train)) != 0;
   const bool all = everything || (!clock.anyone() && joined);
   close_modes(run, all, everything);
-  tell_closed(run, trains, all);
+  tell_closed(turn, run, trains, all);
   if (run.steps.pending.empty() && run.steps.passes.empty()) {
     run.steps.partial.clear();
     return;
@@ -175,7 +177,7 @@ void StepBook::advance_modes(Run& run, bool everything) {
       item.after_train = item.mode == core::Mode::global ? item.step : item.after_global;
     }
   }
-  release(run, items_);
+  release(turn, run, items_);
 }
 
 // Moves what is ready from the run into items_.
@@ -202,8 +204,8 @@ void StepBook::gather_ready(Run& run) {
 
 // What evaluators keep until nobody can add to it. In a run that trains, evaluations are over with
 // the next train step (Evaluator::on_closed).
-void StepBook::tell_closed(Run& run, bool trains, bool all) {
-  if (ctx_.rules->takers_of(input::kClosedSteps).empty()) return;
+void StepBook::tell_closed(const Turn& turn, Run& run, bool trains, bool all) {
+  if (turn.rules().takers_of(input::kClosedSteps).empty()) return;
   for (const core::Mode mode :
        {core::Mode::global, core::Mode::train, core::Mode::eval, core::Mode::predict}) {
     const std::size_t m = at(mode);
@@ -220,11 +222,11 @@ void StepBook::tell_closed(Run& run, bool trains, bool all) {
     }
     if (closed <= run.steps.told_closed[m]) continue;
     run.steps.told_closed[m] = closed;
-    evaluations_.feed_closed(run, mode, closed);
+    evaluations_.feed_closed(turn, run, mode, closed);
   }
 }
 
-void StepBook::release(Run& run, std::vector<PendingScalar>& items) {
+void StepBook::release(const Turn& turn, Run& run, std::vector<PendingScalar>& items) {
   const auto before = [&](const PendingScalar& a, const PendingScalar& b) {
     const auto left = order(a);
     const auto right = order(b);
@@ -239,9 +241,9 @@ void StepBook::release(Run& run, std::vector<PendingScalar>& items) {
     const auto last = std::find_if(
         first, items.end(), [&](const PendingScalar& item) { return !same_group(*first, item); });
     const std::span group(&*first, static_cast<std::size_t>(last - first));
-    judge_group(run, group, {});
-    for (std::size_t s = 0; s < ctx_.rules->series.size(); ++s) {
-      const Common& common = ctx_.rules->series[s].program->common;
+    judge_group(turn, run, group, {});
+    for (std::size_t s = 0; s < turn.rules().series.size(); ++s) {
+      const Common& common = turn.rules().series[s].program->common;
       if (!picks(common, group.front().mode)) continue;
       // A rule that looks at some workers or steps only averages over those.
       std::vector<PendingScalar>& chosen = chosen_items_;
@@ -254,7 +256,7 @@ void StepBook::release(Run& run, std::vector<PendingScalar>& items) {
           chosen.push_back(item);
         }
       }
-      if (!chosen.empty()) judge_group(run, chosen, s);
+      if (!chosen.empty()) judge_group(turn, run, chosen, s);
     }
     run.steps.partial.erase(run.steps.partial.begin(),
                             run.steps.partial.upper_bound(
@@ -263,16 +265,16 @@ void StepBook::release(Run& run, std::vector<PendingScalar>& items) {
   }
 }
 
-void StepBook::judge_group(Run& run, std::span<const PendingScalar> items,
+void StepBook::judge_group(const Turn& turn, Run& run, std::span<const PendingScalar> items,
                            std::optional<std::size_t> only) {
   if (by_passes(items.front().mode)) {
-    judge_pass(run, items, only);
+    judge_pass(turn, run, items, only);
   } else {
-    judge_step(run, items, only);
+    judge_step(turn, run, items, only);
   }
 }
 
-void StepBook::judge_step(Run& run, std::span<const PendingScalar> items,
+void StepBook::judge_step(const Turn& turn, Run& run, std::span<const PendingScalar> items,
                           std::optional<std::size_t> only) {
   const PendingScalar& head = items.front();
   StepPoint point;
@@ -299,11 +301,11 @@ void StepBook::judge_step(Run& run, std::span<const PendingScalar> items,
     if (std::isfinite(value.value)) value.finite = value.value;
   }
   place.step = head.step;
-  run_series(run, point, false, place, only);
+  run_series(turn, run, point, false, place, only);
   run.steps.closed[at(head.mode)] = std::max(run.steps.closed[at(head.mode)], head.step);
 }
 
-void StepBook::judge_pass(Run& run, std::span<const PendingScalar> items,
+void StepBook::judge_pass(const Turn& turn, Run& run, std::span<const PendingScalar> items,
                           std::optional<std::size_t> only) {
   // Items come by step, then name, then rank: means over workers per step, then over steps.
   struct Mean {
@@ -361,7 +363,7 @@ void StepBook::judge_pass(Run& run, std::span<const PendingScalar> items,
         {mean.name, {}, mean.role, mean.plain / mean.all_steps, mean.workers, finite});
   }
   point.pass = pass_;
-  run_series(run, point, true, place, only);
+  run_series(turn, run, point, true, place, only);
   run.steps.closed[at(point.mode)] = std::max(run.steps.closed[at(point.mode)], point.step);
 }
 
@@ -381,8 +383,8 @@ void StepBook::read_names(const Run& run) {
   }
 }
 
-void StepBook::run_series(Run& run, const StepPoint& point, bool pass, const Place& place,
-                          std::optional<std::size_t> only) {
+void StepBook::run_series(const Turn& turn, Run& run, const StepPoint& point, bool pass,
+                          const Place& place, std::optional<std::size_t> only) {
   Place here = place;
   const auto partial = run.steps.partial.find({static_cast<std::uint8_t>(point.mode), point.step});
   if (partial != run.steps.partial.end()) {
@@ -398,8 +400,8 @@ void StepBook::run_series(Run& run, const StepPoint& point, bool pass, const Pla
   std::sort(here.missing_ranks.begin(), here.missing_ranks.end());
   read_names(run);
   std::vector<SeriesValue>& chosen = chosen_;
-  for (std::size_t s = 0; s < ctx_.rules->series.size(); ++s) {
-    const Program& program = *ctx_.rules->series[s].program;
+  for (std::size_t s = 0; s < turn.rules().series.size(); ++s) {
+    const Program& program = *turn.rules().series[s].program;
     if (only ? *only != s : picks(program.common, point.mode)) continue;
     if (!program.common.wants_mode(point.mode) || !program.common.wants_step(point.step)) continue;
     chosen.clear();
@@ -410,9 +412,9 @@ void StepBook::run_series(Run& run, const StepPoint& point, bool pass, const Pla
     if (chosen.empty() && !(pass && program.every_pass())) continue;
     StepPoint seen = point;
     seen.values = chosen;
-    evaluations_.feed(run, ctx_.rules->series[s].evaluator, [&](Evaluator& one, Scope& scope) {
-      one.on_values(seen, pass, here, scope);
-    });
+    evaluations_.feed(
+        turn, run, turn.rules().series[s].evaluator,
+        [&](Evaluator& one, Scope& scope) { one.on_values(seen, pass, here, scope); });
   }
 }
 

@@ -8,38 +8,42 @@
 #include <string>
 #include <vector>
 
-#include "rules/engine/partition/context.h"
+#include "rules/engine/partition/turn.h"
 #include "rules/engine/units/evaluations.h"
 
 namespace tocsin::rules {
 
 class StepBook {
  public:
-  StepBook(Context& ctx, Evaluations& evaluations) : ctx_(ctx), evaluations_(evaluations) {}
+  StepBook(EngineStats& stats, Evaluations& evaluations)
+      : stats_(stats), evaluations_(evaluations) {}
 
   /// A value that waits until its step is complete.
-  void add(Run& run, std::uint32_t worker, const core::FrameHeader& header, std::int64_t step,
-           std::int64_t global_step, std::int64_t time, std::uint64_t name, double value,
-           core::Role role);
+  void add(const Turn& turn, Run& run, std::uint32_t worker, const core::FrameHeader& header,
+           std::int64_t step, std::int64_t global_step, std::int64_t time, std::uint64_t name,
+           double value, core::Role role);
   /// A step that a worker has ended. Of evaluations it may be the last of its pass, whatever it brought.
-  void ended(Run& run, std::uint32_t worker, const core::FrameHeader& header, std::int64_t step,
-             std::int64_t global_step, std::int64_t time);
+  void ended(const Turn& turn, Run& run, std::uint32_t worker, const core::FrameHeader& header,
+             std::int64_t step, std::int64_t global_step, std::int64_t time);
   /// Judges what is complete; `everything`: the run is over.
-  void advance(Run& run, bool everything = false);
+  void advance(const Turn& turn, Run& run, bool everything = false);
 
  private:
-  void advance_modes(Run& run, bool everything);
+  void advance_modes(const Turn& turn, Run& run, bool everything);
   void gather_ready(Run& run);
-  void tell_closed(Run& run, bool trains, bool all);
-  void release(Run& run, std::vector<PendingScalar>& items);
-  void judge_group(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);
-  void judge_step(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);
-  void judge_pass(Run& run, std::span<const PendingScalar> items, std::optional<std::size_t> only);
+  void tell_closed(const Turn& turn, Run& run, bool trains, bool all);
+  void release(const Turn& turn, Run& run, std::vector<PendingScalar>& items);
+  void judge_group(const Turn& turn, Run& run, std::span<const PendingScalar> items,
+                   std::optional<std::size_t> only);
+  void judge_step(const Turn& turn, Run& run, std::span<const PendingScalar> items,
+                  std::optional<std::size_t> only);
+  void judge_pass(const Turn& turn, Run& run, std::span<const PendingScalar> items,
+                  std::optional<std::size_t> only);
   void read_names(const Run& run);
-  void run_series(Run& run, const StepPoint& point, bool pass, const Place& place,
+  void run_series(const Turn& turn, Run& run, const StepPoint& point, bool pass, const Place& place,
                   std::optional<std::size_t> only);
 
-  Context& ctx_;
+  EngineStats& stats_;
   Evaluations& evaluations_;
   struct ValueName {
     const Name* known = nullptr;

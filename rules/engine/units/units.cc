@@ -1,4 +1,5 @@
 #include "rules/engine/units/units.h"
+#include "rules/engine/partition/describe.h"
 
 #include <algorithm>
 
@@ -27,25 +28,26 @@ void grow(const RowProgram& program, Block& block, const Roster& roster) {
 
 }  // namespace
 
-Roster& Units::roster(Run& run, std::uint32_t worker, core::Mode mode, bool scalars) {
+Roster& Units::roster(const Turn& turn, Run& run, std::uint32_t worker, core::Mode mode,
+                      bool scalars) {
   const std::uint32_t number = run.rosters.find(worker, mode, scalars);
   if (number != kNoRoster) return run.rosters[number];
-  ctx_.part->cut.touch_roster(run, static_cast<std::uint32_t>(run.rosters.size()));
-  return run.rosters.add(worker, mode, scalars, ctx_.rules->rows.size());
+  turn.part.cut.touch_roster(run, static_cast<std::uint32_t>(run.rosters.size()));
+  return run.rosters.add(worker, mode, scalars, turn.rules().rows.size());
 }
 
-std::uint32_t Units::slot(Run& run, Roster& roster, std::uint64_t name, std::uint64_t meta,
-                          std::uint32_t guess) {
+std::uint32_t Units::slot(const Turn& turn, Run& run, Roster& roster, std::uint64_t name,
+                          std::uint64_t meta, std::uint32_t guess) {
   if (guess < roster.slots.size() && roster.slots[guess].name == name) return guess;
   const std::uint32_t found = roster.index.find(name);
   if (found != FlatIndex::kNone) return found;
-  if (run.rosters.units >= ctx_.options.config.max_units_per_run) {
-    ++ctx_.stats.refused_units;
+  if (run.rosters.units >= options_.config.max_units_per_run) {
+    ++stats_.refused_units;
     return RowBatch::kSkip;
   }
   ++run.rosters.units;
   const auto number = static_cast<std::uint32_t>(roster.slots.size());
-  ctx_.part->cut.touch_slot(run, run.rosters.number_of(roster), number);
+  turn.part.cut.touch_slot(run, run.rosters.number_of(roster), number);
   roster.index.insert(name, number);
   roster.slots.push_back({name, kNever});
   const auto type = static_cast<std::uint16_t>(meta & 0xFFFF);
@@ -68,39 +70,41 @@ std::span<const std::uint64_t> Units::shapes(const Run& run, Roster& roster) {
 }
 
 // Decides for new slots, and again for those whose dictionary entry was missing, which rules look.
-void Units::resolve(Run& run, Roster& roster) {
+void Units::resolve(const Turn& turn, Run& run, Roster& roster) {
   const bool again = roster.unresolved && roster.names_version != run.names.version;
   const std::size_t first = again ? 0 : roster.wanted.size();
   if (first == roster.slots.size()) return;
   const auto roster_number = run.rosters.number_of(roster);
-  ctx_.part->cut.touch_roster(run, roster_number);
-  ctx_.part->cut.touch_slots(run, roster_number, first);
+  turn.part.cut.touch_roster(run, roster_number);
+  turn.part.cut.touch_slots(run, roster_number, first);
   roster.names_version = run.names.version;
   if (again) roster.unresolved = false;
   roster.wanted.resize(roster.slots.size());
   if (first == 0) {
     for (Block& block : roster.blocks) block.picks.clear();
   }
-  for (std::size_t i = first; i < roster.slots.size(); ++i) choose_rows(run, roster, i, first);
+  for (std::size_t i = first; i < roster.slots.size(); ++i)
+    choose_rows(turn, run, roster, i, first);
 }
 
 // Units from `first` on are new, or looked at again.
-void Units::choose_rows(Run& run, Roster& roster, std::size_t unit, std::size_t first) {
+void Units::choose_rows(const Turn& turn, Run& run, Roster& roster, std::size_t unit,
+                        std::size_t first) {
   const Candidate candidate = candidate_of(run, roster, unit);
-  for (std::size_t r = 0; r < ctx_.rules->rows.size(); ++r) {
-    const RowProgram& program = *ctx_.rules->rows[r].program;
+  for (std::size_t r = 0; r < turn.rules().rows.size(); ++r) {
+    const RowProgram& program = *turn.rules().rows[r].program;
     if (!program.common.wants_mode(roster.mode) ||
         !wants_worker(program.common, run.workers[roster.worker])) {
       continue;
     }
     if (withholds_tensors(run, program) && !roster.scalars) {
-      ++ctx_.stats.withheld_units;
+      ++stats_.withheld_units;
       continue;
     }
     Block& block = roster.blocks[r];
     if (block.applies.size() < first || block.lives.size() < first) {
       // Older units get what they had no use for.
-      ctx_.part->cut.touch_slots(run, run.rosters.number_of(roster));
+      turn.part.cut.touch_slots(run, run.rosters.number_of(roster));
     }
     block.applies.resize(roster.slots.size());
     Match& applies = block.applies[unit];
@@ -109,20 +113,21 @@ void Units::choose_rows(Run& run, Roster& roster, std::size_t unit, std::size_t 
     if (applies == Match::yes) block.picks.add(static_cast<std::uint32_t>(unit));
     if (applies == Match::yes || !block.lives.empty()) grow(program, block, roster);
   }
-  if (roster.wanted[unit] == Match::unknown) choose_series(run, roster, unit, candidate.role);
+  if (roster.wanted[unit] == Match::unknown) choose_series(turn, run, roster, unit, candidate.role);
 }
 
 // Whether any rule of series wants the unit.
-void Units::choose_series(const Run& run, Roster& roster, std::size_t unit, core::Role role) {
+void Units::choose_series(const Turn& turn, const Run& run, Roster& roster, std::size_t unit,
+                          core::Role role) {
   const Name* name = run.names.table.find(roster.slots[unit].name);
   Match& wanted = roster.wanted[unit];
   wanted = Match::no;
   // A loss that is a tensor stands apart from scalars and from those of other modes.
   const bool apart = run.course.shards > 1 && !roster.scalars;
-  for (const auto& series : ctx_.rules->series) {
+  for (const auto& series : turn.rules().series) {
     Match match = series.program->selection.matches(role, name);
     if (apart && match == Match::yes) {
-      ++ctx_.stats.withheld_units;
+      ++stats_.withheld_units;
       match = Match::no;
     }
     if (match == Match::yes || wanted == Match::no) wanted = match;
