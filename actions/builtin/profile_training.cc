@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "actions/contract/descriptor.h"
-#include "actions/integration/issue_by_issue.h"
+#include "actions/integration/command_frame.h"
 #include "actions/profile/profile_ledger.h"
 #include "actions/profile/trace_start.h"
 
@@ -53,9 +53,7 @@ class ProfileTraining final : public core::Action {
  public:
   ProfileTraining(const ProfileConfig& cfg, const Environment& environment)
       : cfg_(cfg),
-        clock_(*environment.clock),
-        send_(environment.send_command),
-        current_run_(environment.current_run),
+        frame_(environment),
         ledger_(environment.profiles != nullptr ? environment.profiles : &own_) {}
 
   [[nodiscard]] core::Result<std::string> render(
@@ -82,35 +80,24 @@ class ProfileTraining final : public core::Action {
   core::AttemptOutcome ask(const core::NotifiedIssue& one) {
     const core::RunRef& run = one.issue.run;
     const std::string name = "run " + to_text(run.uid);
-    const auto current = current_run_ ? current_run_(run.uid) : std::nullopt;
+    const auto current = frame_.current(run.uid);
     if (!current || current->ended) return declined("ended", name + " does not go on");
     if (current->attempt != run.attempt) {
       return declined("stale", name + " goes on as attempt " + std::to_string(current->attempt));
     }
     if (cfg_.trace > 0 && !current->step_seconds) {
-      core::AttemptOutcome out;
-      out.outcome = core::OutcomeClass::transient;
-      out.held = true;
-      out.code = "pace_unknown";
-      out.detail = name + " has not told the time of a step yet";
-      return out;
+      return held("pace_unknown", name + " has not told the time of a step yet");
     }
     core::Command command = command_for(one, *current);
     const auto answer = ledger_->reserve(command, cfg_.limits);
     if (answer != ProfileLedger::Answer::ask) return refused(answer, name, command);
-    core::AttemptOutcome out;
-    out.handles = {{"command_id", command.command_id}};
-    if (const auto written = send_(command); !written) {
-      ledger_->release(command);
-      return not_written(std::move(out), written.error());
-    }
-    out.code = "requested";
-    out.detail =
+    return frame_.write(
+        command,
         "asked " + name + (cfg_.stacks ? " where its ranks stand" : "") +
-        (cfg_.stacks && cfg_.trace > 0 ? " and" : "") +
-        (cfg_.trace > 0 ? " for a trace of " + std::to_string(cfg_.trace) + " steps" : "") +
-        " by " + command.command_id;
-    return out;
+            (cfg_.stacks && cfg_.trace > 0 ? " and" : "") +
+            (cfg_.trace > 0 ? " for a trace of " + std::to_string(cfg_.trace) + " steps" : "") +
+            " by " + command.command_id,
+        [&] { ledger_->release(command); });
   }
 
   core::AttemptOutcome refused(ProfileLedger::Answer answer, const std::string& name,
@@ -135,7 +122,7 @@ class ProfileTraining final : public core::Action {
     out.action = "profile";
     out.run = issue.run.uid;
     out.attempt = issue.run.attempt;
-    out.issued_at = clock_.now();
+    out.issued_at = frame_.now();
     // Growing like those that people write; the ledger knows what the slot had.
     out.revision = static_cast<std::uint64_t>(std::max<std::int64_t>(
         1, core::nanoseconds(std::min(issue.starts_at, out.issued_at)) / 1'000'000));
@@ -156,9 +143,7 @@ class ProfileTraining final : public core::Action {
   }
 
   ProfileConfig cfg_;
-  core::Clock& clock_;
-  std::function<core::Status(const core::Command&)> send_;
-  std::function<std::optional<core::CurrentRun>(const core::RunUid&)> current_run_;
+  CommandFrame frame_;
   ProfileLedger own_;  // where nobody keeps one
   ProfileLedger* ledger_;
 };
@@ -166,11 +151,7 @@ class ProfileTraining final : public core::Action {
 core::Result<std::unique_ptr<core::Action>> ProfileConfig::build(
     const Environment& environment, const IntegrationName& name,
     const CommonConfig& /*common*/) const {
-  if (!environment.send_command) {
-    return core::Error{core::Code::failed_precondition,
-                       name.id + ": no commands topic to write to"};
-  }
-  return std::unique_ptr<core::Action>(std::make_unique<ProfileTraining>(*this, environment));
+  return make_command_action<ProfileTraining>(*this, environment, name);
 }
 
 std::shared_ptr<const ActionConfig> read_profile_training(config::Reader& in) {

@@ -15,7 +15,7 @@
 #include "actions/contract/descriptor.h"
 #include "actions/contract/label_is.h"
 #include "actions/contract/own_issues.h"
-#include "actions/integration/issue_by_issue.h"
+#include "actions/integration/command_frame.h"
 #include "actions/message/message.h"
 #include "actions/stop/local_process.h"
 #include "actions/stop/stop_command.h"
@@ -88,11 +88,9 @@ class StopTraining final : public core::Action {
  public:
   StopTraining(const StopConfig& cfg, const Environment& environment)
       : cfg_(cfg),
-        clock_(*environment.clock),
+        frame_(environment),
         telemetry_(*environment.telemetry),
         cluster_(environment.cluster),
-        send_(environment.send_command),
-        current_run_(environment.current_run),
         ledger_(environment.stops != nullptr ? environment.stops : &own_) {}
 
   [[nodiscard]] core::Result<std::string> render(
@@ -121,16 +119,11 @@ class StopTraining final : public core::Action {
  private:
   core::AttemptOutcome stop(const core::NotifiedIssue& notified, WallTime decided) {
     const core::Issue& issue = notified.issue;
-    const auto current = current_run_ ? current_run_(issue.run.uid) : std::nullopt;
+    const auto current = frame_.current(issue.run.uid);
     if (const auto why = refusal(issue, cfg_.guards, current)) return refused(issue, *why);
-    if (cfg_.armed && pace_to_come(issue, current, clock_.now() - decided)) {
-      core::AttemptOutcome out;
-      out.outcome = core::OutcomeClass::transient;
-      out.held = true;
-      out.code = "pace_unknown";
-      out.detail =
-          name_of(issue.run) + " has several ranks and has not told the time of a step yet";
-      return out;
+    if (cfg_.armed && pace_to_come(issue, current, frame_.now() - decided)) {
+      return held("pace_unknown", name_of(issue.run) +
+                                      " has several ranks and has not told the time of a step yet");
     }
     core::Command command = command_for(notified, current);
     if (!cfg_.armed) {
@@ -141,34 +134,25 @@ class StopTraining final : public core::Action {
     const auto answer = ledger_->reserve(command, {cfg_.max_count, cfg_.max_per});
     if (answer.leave != StopLedger::Leave::send) return not_sent(command, answer, issue);
     command.revision = answer.revision;
-    core::AttemptOutcome out;
-    out.handles = {{"command_id", command.command_id}};
-    if (const auto written = send_(command); !written) {
-      ledger_->release(command);
-      return not_written(std::move(out), written.error());
-    }
-    out.code = "requested";
-    out.detail =
+    return frame_.write(
+        command,
         "asked " + name_of(issue.run) + " to " + cfg_.terms.mode + " by " + command.command_id +
-        (process_fence(issue.run.ref) ? "" : "; cooperative only, the process is not known");
-    return out;
+            (process_fence(issue.run.ref) ? "" : "; cooperative only, the process is not known"),
+        [&] { ledger_->release(command); });
   }
 
   core::AttemptOutcome refused(const core::Issue& issue, const Refusal& why) const {
-    core::AttemptOutcome out =
-        declined(why.code, name_of(issue.run) + " is not stopped: " + why.text);
+    const std::string text = name_of(issue.run) + " is not stopped: " + why.text;
+    core::AttemptOutcome out = declined(why.code, text);
     if (!cfg_.armed) return out;
     telemetry_
         .counter("tocsin_router_stop_guard_refusals_total",
                  "stops not asked for, by what held them",
                  {{"guard", why.code == "refused" ? to_string(why.why) : why.code}})
         .add();
-    if (why.then == Refusal::Then::not_yet) {
-      out.declined = false;
-      out.outcome = core::OutcomeClass::transient;
-      out.held = true;
-    } else if (why.then == Refusal::Then::told) {
-      out.issues.push_back(failed_stop(issue, why.why, why.text, cluster_, clock_.now()));
+    if (why.then == Refusal::Then::not_yet) return held(why.code, text);
+    if (why.then == Refusal::Then::told) {
+      out.issues.push_back(failed_stop(issue, why.why, why.text, cluster_, frame_.now()));
     }
     return out;
   }
@@ -198,18 +182,16 @@ class StopTraining final : public core::Action {
 
   [[nodiscard]] core::Command command_for(const core::NotifiedIssue& notified,
                                           const std::optional<core::CurrentRun>& current) const {
-    core::Command out = stop_command(cfg_.terms, notified.issue, current, clock_.now());
+    core::Command out = stop_command(cfg_.terms, notified.issue, current, frame_.now());
     out.requested_by = "router";
     out.reason = reason_of(notified);
     return out;
   }
 
   StopConfig cfg_;
-  core::Clock& clock_;
+  CommandFrame frame_;
   core::Telemetry& telemetry_;
   std::string cluster_;
-  std::function<core::Status(const core::Command&)> send_;
-  std::function<std::optional<core::CurrentRun>(const core::RunUid&)> current_run_;
   StopLedger own_;  // where nobody keeps one
   StopLedger* ledger_;
 };
@@ -217,11 +199,7 @@ class StopTraining final : public core::Action {
 core::Result<std::unique_ptr<core::Action>> StopConfig::build(
     const Environment& environment, const IntegrationName& name,
     const CommonConfig& /*common*/) const {
-  if (!environment.send_command) {
-    return core::Error{core::Code::failed_precondition,
-                       name.id + ": no commands topic to write to"};
-  }
-  return std::unique_ptr<core::Action>(std::make_unique<StopTraining>(*this, environment));
+  return make_command_action<StopTraining>(*this, environment, name);
 }
 
 std::vector<core::Issue> StopConfig::abandoned(const core::Notification& notification,
