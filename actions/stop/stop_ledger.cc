@@ -13,7 +13,7 @@ constexpr core::Duration kKept = std::chrono::hours(7 * 24);  // as long as the 
 // All that is kept is walked through no more often than this, not with every command.
 constexpr core::Duration kForgetEvery = std::chrono::hours(1);
 /// Between clocks of two machines, and between ranks of one launch.
-constexpr core::Duration kOpensLater = std::chrono::seconds(10);  // as engine.join_grace
+constexpr core::Duration kJoinGrace = std::chrono::seconds(10);  // as engine.join_grace
 
 bool is_stop(const Command& command) { return command.action == "stop" && !command.dry_run; }
 
@@ -105,7 +105,7 @@ std::optional<Command> StopLedger::resend(const core::JobEvent& event, WallTime 
   }
   // What opened only after the stop was decided had no part in what it is about: it is the next
   // launch, though it counts as the same attempt (no key tells them apart).
-  if (event.time > held.issued_at + kOpensLater) return std::nullopt;
+  if (event.time > held.issued_at + kJoinGrace) return std::nullopt;
   Command out = held;
   out.launch = event.launch;
   ++out.revision;
