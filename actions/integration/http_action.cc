@@ -13,6 +13,20 @@ constexpr std::size_t kMaxDetail = 2048;
 // Of batches that are refused although nothing can be taken from them: then all of it is at fault.
 constexpr std::size_t kMaxRefused = 50;
 
+// The credential often is the path, its last part or a value of the query; an answer may echo one alone.
+void hide_path(const std::string& url, Opened& opened) {
+  constexpr std::size_t kCredential = 12;  // shorter ones are words
+  std::size_t begin = url.find('/', url.find("//") + 2);
+  if (begin == std::string::npos || url.size() - begin < 2) return;
+  opened.add(url.substr(begin));
+  while (begin != std::string::npos) {
+    const std::size_t end = url.find_first_of("/?&=", begin + 1);
+    std::string part = url.substr(begin + 1, end == std::string::npos ? end : end - begin - 1);
+    if (part.size() >= kCredential) opened.add(std::move(part));
+    begin = end;
+  }
+}
+
 core::AttemptOutcome misconfigured(std::string detail) {
   core::AttemptOutcome out;
   out.outcome = core::OutcomeClass::configuration;
@@ -104,10 +118,19 @@ class HttpAction final : public core::Action {
         !problem) {
       return misconfigured(problem.error().message);
     }
+    const core::Duration begin = clock_.monotonic();
     const HttpResult result = http_->send(request);
+    if (!notification.handles.empty() && integration_->lost(result.response)) {
+      core::Notification anew = notification;
+      anew.handles.clear();
+      const auto spent =
+          std::chrono::duration_cast<std::chrono::milliseconds>(clock_.monotonic() - begin);
+      if (spent >= budget) return out_of_time(1);
+      return send(anew, rendered, budget - spent);
+    }
     core::AttemptOutcome out = integration_->classify(result, clock_.now());
     if (out.outcome == core::OutcomeClass::delivered) {
-      out.handles = integration_->handles(result.response);
+      out.handles = integration_->handles(result.response, notification);
     }
     out.detail = printable(opened.masked(std::move(out.detail)), kMaxDetail);
     for (auto& [name, value] : out.handles) {
@@ -120,10 +143,7 @@ class HttpAction final : public core::Action {
     const HttpSettings& settings = integration_->http();
     const auto url = attempt.opened.reveal(settings.url, "url");
     if (!url) return url.error();
-    // An answer may echo the path alone, and the credential often is the path.
-    if (const auto path = url->find('/', url->find("//") + 2); path != std::string::npos) {
-      if (url->size() - path > 1) attempt.opened.add(url->substr(path));
-    }
+    hide_path(*url, attempt.opened);
     if (std::string problem = url_problem(*url, settings.guard); !problem.empty()) {
       return core::invalid_argument("url: " + problem);
     }

@@ -86,7 +86,13 @@ class HttpIntegration : public ActionConfig, public std::enable_shared_from_this
   }
   [[nodiscard]] virtual bool sends_batches() const { return false; }
   /// What the far side calls what it was told; kept with the incident (Notification::handles).
-  [[nodiscard]] virtual Handles handles(const HttpResponse& /*response*/) const { return {}; }
+  [[nodiscard]] virtual Handles handles(const HttpResponse& /*response*/,
+                                        const core::Notification& /*notification*/) const {
+    return {};
+  }
+  /// The far side no longer has what the handles of the incident name: the attempt is made again
+  /// without them.
+  [[nodiscard]] virtual bool lost(const HttpResponse& /*response*/) const { return false; }
 
   /// The common keys, and between them those of the integration.
   void declare(config::Reader& in);

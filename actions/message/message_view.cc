@@ -8,6 +8,7 @@
 #include "actions/message/episode_words.h"
 #include "actions/message/headline.h"
 #include "actions/message/message_parts.h"
+#include "actions/message/tone.h"
 #include "core/visible_text.h"
 
 namespace tocsin::actions {
@@ -23,20 +24,7 @@ using core::ValueMap;
 constexpr std::size_t kViewName = 200;
 constexpr std::size_t kViewText = 2000;
 
-const char* colour(std::string_view tone) {
-  struct Tone {
-    std::string_view name;
-    const char* colour;
-  };
-  static constexpr std::array<Tone, 5> kTones{{{"info", "#1f6feb"},
-                                               {"warning", "#9a6700"},
-                                               {"error", "#cf222e"},
-                                               {"critical", "#82071e"},
-                                               {"resolved", "#1a7f37"}}};
-  const auto found =
-      std::find_if(kTones.begin(), kTones.end(), [&](const Tone& one) { return one.name == tone; });
-  return found == kTones.end() ? kTones[1].colour : found->colour;
-}
+std::string colour(std::string_view tone) { return std::string(tone_named(tone).colour); }
 
 std::string tone(const Issue& issue) {
   return issue.status == IssueStatus::resolved ? "resolved"

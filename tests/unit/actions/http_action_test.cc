@@ -47,8 +47,12 @@ struct Chat final : HttpIntegration {
     }
     return out;
   }
-  [[nodiscard]] Handles handles(const HttpResponse& response) const override {
+  [[nodiscard]] Handles handles(const HttpResponse& response,
+                                const core::Notification& /*notification*/) const override {
     return {{"thread", response.body}};
+  }
+  [[nodiscard]] bool lost(const HttpResponse& response) const override {
+    return response.body == "no such thread";
   }
 };
 
@@ -83,6 +87,19 @@ TEST(HttpAction, SendsTheStoredBodyToTheDefaultUrlAndCompletesItForOneAttempt) {
   EXPECT_EQ(request.url, "https://chat.example/api/ops");
   EXPECT_EQ(request.timeout, 7s);
   EXPECT_EQ(nlohmann::json::parse(request.body)["token"], "secret-token");
+}
+
+TEST(HttpAction, WhatTheFarSideHasLostIsNotNamedASecondTime) {
+  ChatBench bench;
+  const auto chat = bench.chat("{token: secret-token}");
+  auto notification = sample_notification();
+  bench.http.answers.push_back({HttpFailure::none, "", {404, {}, "no such thread"}});
+  EXPECT_EQ(deliver(*chat, notification).outcome, OutcomeClass::configuration);
+  EXPECT_EQ(bench.http.requests.size(), 1u) << "it named none";
+  notification.handles = {{"thread", "1"}};
+  bench.http.answers.push_back({HttpFailure::none, "", {404, {}, "no such thread"}});
+  EXPECT_EQ(deliver(*chat, notification).outcome, OutcomeClass::delivered);
+  EXPECT_EQ(bench.http.requests.size(), 3u);
 }
 
 TEST(HttpAction, AnIntegrationSaysWhatItsAnswersMeanAndNoCredentialComesBack) {

@@ -1,0 +1,84 @@
+// Posts each notification to a Slack channel, by an incoming webhook.
+//
+// Sends       POST to the webhook's URL: Block Kit sections, and the title as the text of the
+//             notification.
+// Retries     by the table in http_outcome.cc; Retry-After obeyed.
+// Idempotent  no: an answer that does not come may mean a message twice.
+// Needs       a Slack app with an incoming webhook. A webhook cannot change its messages.
+// Source      docs.slack.dev: sending messages using incoming webhooks; Block Kit reference.
+
+#include "actions/integration/chat_action.h"
+
+namespace tocsin::actions {
+namespace {
+
+struct Slack final : ChatIntegration {
+  Slack()
+      : ChatIntegration({.bold = "*",
+                         .bold_end = "",
+                         .code = "```",
+                         .code_end = "```",
+                         .plain = with_entities,
+                         .link =
+                             [](const std::string& name, const std::string& url) {
+                               return "<" + with_entities(url) + "|" + name + ">";
+                             }},
+                        {.title = 500, .text = 900, .value = 350, .fields = 10, .body = 16'000}) {
+    url_means_ = "the incoming webhook, https://hooks.slack.com/services/…";
+  }
+
+  void keys(config::Reader& /*in*/) override {}
+
+  [[nodiscard]] core::Value body(const ChatMessage& message) const override {
+    core::ValueList blocks;
+    const auto section = [&](const std::string& text) {
+      if (text.empty()) return;
+      blocks.emplace_back(core::ValueMap{{"type", "section"}, {"text", mrkdwn(text)}});
+    };
+    section(bold(message.title, markup_));
+    section(finding(message));
+    core::ValueList fields;
+    for (const auto& [name, value] : message.fields) {
+      fields.push_back(mrkdwn(bold(name, markup_) + "\n" + value));
+    }
+    if (!fields.empty()) {
+      blocks.emplace_back(core::ValueMap{{"type", "section"}, {"fields", std::move(fields)}});
+    }
+    section(advice_text(message, markup_));
+    section(followed_text(message, markup_));
+    section(command_text(message, markup_));
+    core::ValueList small;
+    for (const std::string& text : {link_line(message, markup_), message.footer}) {
+      if (!text.empty()) small.push_back(mrkdwn(text));
+    }
+    if (!small.empty()) {
+      blocks.emplace_back(core::ValueMap{{"type", "context"}, {"elements", std::move(small)}});
+    }
+    return core::ValueMap{
+        {"text", message.title}, {"blocks", std::move(blocks)}, {"unfurl_links", false}};
+  }
+
+  [[nodiscard]] core::AttemptOutcome classify(const HttpResult& result,
+                                              core::WallTime now) const override {
+    core::AttemptOutcome out = actions::classify(result, now);
+    if (out.outcome == core::OutcomeClass::delivered && result.response.body != "ok") {
+      out.outcome = core::OutcomeClass::configuration;  // somebody else answered: a page of a proxy
+      out.code = "not_slack";
+      out.detail = "expected the answer ok, found " + result.response.body;
+    }
+    return out;
+  }
+
+ private:
+  static core::Value mrkdwn(const std::string& text) {
+    return core::ValueMap{{"type", "mrkdwn"}, {"text", text}};
+  }
+};
+
+}  // namespace
+
+ActionDescriptor slack() {
+  return chat_descriptor("slack", "Posts to a Slack channel.", read_http<Slack>);
+}
+
+}  // namespace tocsin::actions
