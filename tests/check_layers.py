@@ -22,7 +22,9 @@ GUARDED = {
     "clock": re.compile(r"_clock::now\b|\bclock_gettime\s*\(|\bgettimeofday\s*\(|(?<![\w.>:])time\s*\(\s*(?:nullptr|NULL|0|&)"),
     "sleep": re.compile(r"\bsleep_for\b|\bsleep_until\b|\busleep\s*\(|\bnanosleep\s*\(|(?<![\w.>:])sleep\s*\("),
     "thread": re.compile(r"\bstd::j?thread\b(?!::)|\bpthread_create\b|\bstd::async\b"),
-    "lock": re.compile(r"\bstd::(?:shared_|recursive_|timed_)*mutex\b|\bstd::condition_variable\w*|\bpthread_mutex"),
+    "lock": re.compile(r"\bcore::(?:Mutex|CondVar|StoppableCondVar)\b"),
+    "bare_lock": re.compile(r"\bstd::(?:\w+_)?mutex\b|\bstd::condition_variable\w*|\bpthread_(?:mutex|rwlock|cond)_"
+                            r"|\bstd::(?:lock_guard|unique_lock|scoped_lock|shared_lock)\b"),
     "chance": re.compile(r"\brandom_device\b|\bmt19937\w*|\bdefault_random_engine\b|(?<![\w.>])s?rand\s*\("),
     "environment": re.compile(r"\b(?:secure_)?getenv\s*\(|\bgethostname\s*\("),
 }

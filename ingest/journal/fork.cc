@@ -4,9 +4,10 @@
 
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <new>
 #include <shared_mutex>
+
+#include "core/mutex.h"
 
 namespace tocsin::ingest {
 namespace {
@@ -15,11 +16,11 @@ constexpr std::chrono::milliseconds kLongestFork{200};
 
 struct Gate {
   std::shared_timed_mutex mutex;  // shared: in use; exclusive: a fork is under way
-  std::mutex registry;            // guards the following; taken inside `mutex` only
-  std::map<sqlite3*, FileGuard::File> connections;
-  bool quiet = false;      // the fork under way found nobody inside
-  bool inherited = false;  // `connections` are our parent's
-  bool unusable = false;
+  bool quiet = false;             // the fork under way found nobody inside
+  core::Mutex registry;           // taken inside `mutex` only
+  std::map<sqlite3*, FileGuard::File> connections GUARDED_BY(registry);
+  bool inherited GUARDED_BY(registry) = false;  // `connections` are our parent's
+  bool unusable GUARDED_BY(registry) = false;
   FileGuard guard;
 };
 
@@ -37,7 +38,8 @@ void after_fork_in_parent() {
 void after_fork_in_child() {
   Gate& self = gate();
   new (&self.mutex) std::shared_timed_mutex;  // its owner is a thread that this process has not
-  new (&self.registry) std::mutex;
+  new (&self.registry) core::Mutex;
+  const core::MutexLock lock(self.registry);
   self.inherited = !self.connections.empty();
   self.unusable = self.unusable || !self.quiet;
 }
@@ -59,7 +61,7 @@ JournalUse::~JournalUse() {
 
 core::Result<FileGuard::File> before_connecting(const std::string& path) {
   Gate& self = gate();
-  const std::lock_guard lock(self.registry);
+  const core::MutexLock lock(self.registry);
   if (self.unusable) {
     return core::Error{core::Code::failed_precondition,
                        "this process was forked while its parent wrote the journal, and cannot "
@@ -80,7 +82,7 @@ core::Result<FileGuard::File> before_connecting(const std::string& path) {
 }
 
 void connected(sqlite3* handle, FileGuard::File file) {
-  const std::lock_guard lock(gate().registry);
+  const core::MutexLock lock(gate().registry);
   gate().connections.emplace(handle, file);
 }
 
@@ -92,7 +94,7 @@ void disconnect(sqlite3* handle) {
   if (handle == nullptr) return;
   FileGuard::File file;
   {
-    const std::lock_guard lock(gate().registry);
+    const core::MutexLock lock(gate().registry);
     const auto found = gate().connections.find(handle);
     if (found == gate().connections.end()) return;
     file = found->second;

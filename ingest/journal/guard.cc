@@ -34,7 +34,7 @@ void lock(const FileDescriptor& file, short type, ::off_t first, ::off_t size) {
 }  // namespace
 
 FileGuard::File FileGuard::hold(const std::string& path) {
-  const std::lock_guard guard(mutex_);
+  const core::MutexLock guard(mutex_);
   const File file = named(path);
   if (file == File{0, 0}) return file;
   Held& held = held_[file];
@@ -45,7 +45,7 @@ FileGuard::File FileGuard::hold(const std::string& path) {
 }
 
 void FileGuard::hold_index(File file, const std::string& path) {
-  const std::lock_guard guard(mutex_);
+  const core::MutexLock guard(mutex_);
   const auto found = held_.find(file);
   if (found == held_.end() || found->second.index.get() >= 0) return;
   found->second.index = FileDescriptor(::open((path + "-shm").c_str(), O_RDONLY | O_CLOEXEC));
@@ -53,7 +53,7 @@ void FileGuard::hold_index(File file, const std::string& path) {
 }
 
 void FileGuard::release(File file, const std::function<void()>& close) {
-  const std::lock_guard guard(mutex_);
+  const core::MutexLock guard(mutex_);
   const auto found = held_.find(file);
   const bool last = found != held_.end() && --found->second.users == 0;
   if (last) {
@@ -65,8 +65,9 @@ void FileGuard::release(File file, const std::function<void()>& close) {
 }
 
 void FileGuard::forget() {
-  new (&mutex_) std::mutex;  // its owner may be a thread that this process has not
-  held_.clear();             // an open file's locks stay as long as the parent has it open
+  new (&mutex_) core::Mutex;  // its owner may be a thread that this process has not
+  const core::MutexLock guard(mutex_);
+  held_.clear();  // an open file's locks stay as long as the parent has it open
 }
 
 }  // namespace tocsin::ingest

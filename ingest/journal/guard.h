@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "core/mutex.h"
 #include "ingest/journal/directory.h"
 
 namespace tocsin::ingest {
@@ -35,8 +35,8 @@ class FileGuard {
     int users = 0;
     FileDescriptor file, index;
   };
-  std::mutex mutex_;
-  std::map<File, Held> held_;
+  core::Mutex mutex_;
+  std::map<File, Held> held_ GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin::ingest

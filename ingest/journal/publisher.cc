@@ -38,7 +38,7 @@ JournalPublisher::JournalPublisher(const JournalTopics& topics, JournalPublisher
 
 JournalPublisher::~JournalPublisher() {
   {
-    const std::lock_guard lock(queue_mutex_);
+    const core::MutexLock lock(queue_mutex_);
     closing_ = true;
   }
   changed_.notify_all();
@@ -70,7 +70,7 @@ core::Status JournalPublisher::publish(const core::OutRecord& record) {
   if (auto topic = check(record); !topic) return topic.error();
   bool wake = false;
   {
-    const std::lock_guard lock(queue_mutex_);
+    const core::MutexLock lock(queue_mutex_);
     if (queue_.size() >= options_.max_queued_records ||
         queued_bytes_ + size_of(record) > options_.max_queued_bytes) {
       return core::Error{
@@ -91,11 +91,12 @@ core::Status JournalPublisher::publish(const core::OutRecord& record) {
 }
 
 core::Status JournalPublisher::flush(milliseconds timeout) {
-  std::unique_lock lock(queue_mutex_);
+  const core::MutexLock lock(queue_mutex_);
   ++flushing_;
   changed_.notify_all();
-  const bool done =
-      changed_.wait_for(lock, timeout, [this, target = queued_] { return written_ >= target; });
+  const bool done = changed_.wait_for(queue_mutex_, timeout,
+                                      [this, target = queued_]()
+                                          REQUIRES(queue_mutex_) { return written_ >= target; });
   --flushing_;
   if (done) return core::ok();
   if (trouble_ && !trouble_->retryable()) return *trouble_;
@@ -140,7 +141,7 @@ core::Status JournalPublisher::write(std::span<const core::OutRecord> records,
                                      std::span<const core::Position> positions,
                                      milliseconds longest_wait) {
   const JournalUse use;  // for the whole transaction
-  const std::lock_guard lock(write_mutex_);
+  const core::MutexLock lock(write_mutex_);
   auto status = write_all(records, positions, longest_wait);
   if (status) return status;
   for (auto* kept : {&telemetry_, &control_}) {
@@ -155,7 +156,7 @@ core::Status JournalPublisher::write_all(std::span<const core::OutRecord> record
                                          std::span<const core::Position> positions,
                                          milliseconds longest_wait) {
   std::vector<JournalAppender*> open;
-  const auto begin = [&](JournalFile file) -> core::Status {
+  const auto begin = [&](JournalFile file) REQUIRES(write_mutex_) -> core::Status {
     auto to = appender(file);
     if (!to) return to.error();
     open.push_back(*to);
@@ -203,9 +204,10 @@ void JournalPublisher::count(std::span<const core::OutRecord> records, bool writ
 
 /// Waits for records, then for what comes within `linger`. The batch's records are moved out: their
 /// shells keep the places in the queue until they are written.
-std::vector<core::OutRecord> JournalPublisher::next_batch(std::unique_lock<std::mutex>& lock) {
-  changed_.wait(lock, [this] { return closing_ || !queue_.empty(); });
-  changed_.wait_for(lock, options_.linger, [this] {
+std::vector<core::OutRecord> JournalPublisher::next_batch() {
+  changed_.wait(queue_mutex_,
+                [this]() REQUIRES(queue_mutex_) { return closing_ || !queue_.empty(); });
+  changed_.wait_for(queue_mutex_, options_.linger, [this]() REQUIRES(queue_mutex_) {
     return closing_ || flushing_ > 0 || queued_bytes_ >= kBatchBytes ||
            queue_.size() >= kBatchRecords;
   });
@@ -219,17 +221,21 @@ std::vector<core::OutRecord> JournalPublisher::next_batch(std::unique_lock<std::
   return batch;
 }
 
+/// Others may queue while it writes.
+core::Status JournalPublisher::write_batch(std::span<const core::OutRecord> batch) {
+  const core::MutexUnlock unlocked(queue_mutex_);
+  return write(batch, {}, kBusy);
+}
+
 void JournalPublisher::run() {
   pthread_setname_np(pthread_self(), "tocsin-journal");
   milliseconds retry{0};
   std::vector<core::OutRecord> batch;
-  std::unique_lock lock(queue_mutex_);
+  const core::MutexLock lock(queue_mutex_);
   for (;;) {
-    if (batch.empty()) batch = next_batch(lock);
+    if (batch.empty()) batch = next_batch();
     if (batch.empty()) return;  // closing, and all is written
-    lock.unlock();
-    const auto status = write(batch, {}, kBusy);
-    lock.lock();
+    const auto status = write_batch(batch);
     if (status) {
       count(batch, true);
       for (const auto& record : batch) queued_bytes_ -= size_of(record);
@@ -254,7 +260,7 @@ void JournalPublisher::run() {
                 {{"records", std::uint64_t{queue_.size()}}, {"error", status.error().message}});
       return;
     }
-    changed_.wait_for(lock, retry, [this] { return closing_; });
+    changed_.wait_for(queue_mutex_, retry, [this]() REQUIRES(queue_mutex_) { return closing_; });
   }
 }
 

@@ -3,12 +3,10 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "core/log.h"
+#include "core/mutex.h"
 #include "core/record_publisher.h"
 #include "core/telemetry.h"
 #include "ingest/journal/appender.h"
@@ -58,16 +57,17 @@ class JournalPublisher final : public core::RecordPublisher {
 
  private:
   core::Result<const JournalTopic*> check(const core::OutRecord& record) const;
-  core::Result<JournalAppender*> appender(JournalFile file);
+  core::Result<JournalAppender*> appender(JournalFile file) REQUIRES(write_mutex_);
   core::Status write(std::span<const core::OutRecord> records,
                      std::span<const core::Position> positions,
                      std::chrono::milliseconds longest_wait);
   core::Status write_all(std::span<const core::OutRecord> records,
                          std::span<const core::Position> positions,
-                         std::chrono::milliseconds longest_wait);
+                         std::chrono::milliseconds longest_wait) REQUIRES(write_mutex_);
   void count(std::span<const core::OutRecord> records, bool written);
   void run();
-  std::vector<core::OutRecord> next_batch(std::unique_lock<std::mutex>& lock);
+  std::vector<core::OutRecord> next_batch() REQUIRES(queue_mutex_);
+  core::Status write_batch(std::span<const core::OutRecord> batch) REQUIRES(queue_mutex_);
 
   const JournalTopics& topics_;
   const JournalPublisherOptions options_;
@@ -76,18 +76,21 @@ class JournalPublisher final : public core::RecordPublisher {
   core::Counter& bytes_;
   core::Counter& failures_;
 
-  std::mutex write_mutex_;  // guards the appenders
-  std::unique_ptr<JournalAppender> telemetry_, control_;
+  core::Mutex write_mutex_;
+  std::unique_ptr<JournalAppender> telemetry_ GUARDED_BY(write_mutex_);
+  std::unique_ptr<JournalAppender> control_ GUARDED_BY(write_mutex_);
 
-  std::mutex queue_mutex_;  // guards all below
-  std::condition_variable changed_;
-  std::deque<core::OutRecord> queue_;  // its front is what the thread is writing
-  std::uint64_t queued_bytes_ = 0;
-  std::uint64_t queued_ = 0, written_ = 0;  // records, ever
-  int flushing_ = 0;
-  bool closing_ = false;
-  std::optional<core::Error> trouble_;  // of the thread's last attempt
-  std::thread thread_;
+  core::Mutex queue_mutex_;
+  core::CondVar changed_;
+  // Its front is what the thread is writing.
+  std::deque<core::OutRecord> queue_ GUARDED_BY(queue_mutex_);
+  std::uint64_t queued_bytes_ GUARDED_BY(queue_mutex_) = 0;
+  std::uint64_t queued_ GUARDED_BY(queue_mutex_) = 0;   // records, ever
+  std::uint64_t written_ GUARDED_BY(queue_mutex_) = 0;  // records, ever
+  int flushing_ GUARDED_BY(queue_mutex_) = 0;
+  bool closing_ GUARDED_BY(queue_mutex_) = false;
+  std::optional<core::Error> trouble_ GUARDED_BY(queue_mutex_);  // of the thread's last attempt
+  std::thread thread_ GUARDED_BY(queue_mutex_);
 };
 
 }  // namespace tocsin::ingest

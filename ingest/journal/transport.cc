@@ -5,9 +5,9 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <mutex>
 #include <utility>
 
+#include "core/mutex.h"
 #include "ingest/journal/directory.h"
 #include "ingest/journal/fork.h"
 #include "ingest/journal/keeper.h"
@@ -41,7 +41,7 @@ class JournalTransport final : public Transport {
 
   /// Once per transport, and again when the files are not the same any more.
   core::Status prepare() {
-    const std::lock_guard lock(prepare_mutex_);
+    const core::MutexLock lock(prepare_mutex_);
     const auto now = identities();
     if (now == prepared_ && now[0] != 0 && now[1] != 0) return core::ok();
     auto status = prepare_journal(cfg_.journal, machine_, topics_, wall_now());
@@ -156,8 +156,9 @@ class JournalTransport final : public Transport {
   core::Log& log_;
   core::Telemetry& telemetry_;
   JournalKeeper keeper_;
-  std::mutex prepare_mutex_;
-  std::array<std::uint64_t, 2> prepared_{};  // the files that prepare() has seen
+  core::Mutex prepare_mutex_;
+  // The files that prepare() has seen.
+  std::array<std::uint64_t, 2> prepared_ GUARDED_BY(prepare_mutex_){};
 };
 
 }  // namespace

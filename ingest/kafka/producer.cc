@@ -97,7 +97,7 @@ void KafkaProducer::on_delivery(rd_kafka_t* /*client*/, const rd_kafka_message_t
 
 void KafkaProducer::delivered(const rd_kafka_message_t& message) {
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     --on_the_way_[reinterpret_cast<std::uintptr_t>(message._private) >> kRoundBit];
   }
   if (message.err == RD_KAFKA_RESP_ERR_NO_ERROR) {
@@ -107,7 +107,7 @@ void KafkaProducer::delivered(const rd_kafka_message_t& message) {
   failed_.add();
   const std::string_view name = context_.short_name(rd_kafka_topic_name(message.rkt));
   const bool missing = kafka_code(message.err) == core::Code::not_found;
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   if (missing) {
     if (const auto it = topics_.find(name); it != topics_.end()) it->second.missing = true;
   }
@@ -158,7 +158,7 @@ core::Status KafkaProducer::produce_unserved(const core::OutRecord& record) {
   rd_kafka_topic_t* handle = nullptr;
   std::size_t round = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     auto found = topic(record.topic);
     if (!found) return found.error();
     const std::size_t size = record.key.size() + (record.value ? record.value->size() : 0);
@@ -218,7 +218,7 @@ core::Status KafkaProducer::produce_unserved(const core::OutRecord& record) {
   const Kafka<rd_kafka_error_t> error(rd_kafka_produceva(client_->get(), all, count));
   if (!error) return core::ok();
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     --on_the_way_[round];
   }
   if (headers != nullptr) rd_kafka_headers_destroy(headers);
@@ -233,7 +233,7 @@ void KafkaProducer::serve(milliseconds timeout) {
 }
 
 std::optional<core::Error> KafkaProducer::take_failure() {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   return std::exchange(failure_, std::nullopt);
 }
 
@@ -252,7 +252,7 @@ core::Status KafkaProducer::deliver(std::chrono::steady_clock::time_point deadli
   std::size_t waited = 0;
   bool both = false;  // an earlier call gave up on its round
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     waited = round_;
     both = on_the_way_[1 - waited] != 0;
     if (!both) round_ = 1 - waited;
@@ -260,7 +260,7 @@ core::Status KafkaProducer::deliver(std::chrono::steady_clock::time_point deadli
   for (;;) {
     std::size_t left = 0;
     {
-      const std::lock_guard lock(mutex_);
+      const core::MutexLock lock(mutex_);
       left = on_the_way_[waited] + (both ? on_the_way_[1 - waited] : 0);
     }
     if (left == 0) break;
@@ -284,7 +284,7 @@ void KafkaProducer::purge() {
 core::Status KafkaProducer::learn_partitions(milliseconds timeout) {
   const auto metadata = kafka_metadata(client_->get(), timeout, context_.address);
   if (!metadata) return metadata.error();
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   for (int i = 0; i < (*metadata)->topic_cnt; ++i) {
     const auto& found = (*metadata)->topics[i];
     if (found.partition_cnt == 0) continue;
@@ -297,7 +297,7 @@ core::Status KafkaProducer::learn_partitions(milliseconds timeout) {
 core::Result<std::int32_t> KafkaProducer::partitions(std::string_view name, milliseconds timeout) {
   for (const bool asked : {false, true}) {
     {
-      const std::lock_guard lock(mutex_);
+      const core::MutexLock lock(mutex_);
       const auto it = known_partitions_.find(name);
       if (it != known_partitions_.end()) return it->second;
       if (asked || context_.find(name) == nullptr) return context_.missing(name);
@@ -308,14 +308,14 @@ core::Result<std::int32_t> KafkaProducer::partitions(std::string_view name, mill
 }
 
 bool KafkaProducer::knows(std::string_view name) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   return known_partitions_.contains(name);
 }
 
 core::Status KafkaProducer::warm_up(std::string_view name, milliseconds timeout) {
   rd_kafka_topic_t* handle = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     auto found = topic(name);
     if (!found) return found.error();
     if ((*found)->warm) return core::ok();
@@ -329,7 +329,7 @@ core::Status KafkaProducer::warm_up(std::string_view name, milliseconds timeout)
     return kafka_error(error, "kafka at " + context_.address);
   }
   rd_kafka_metadata_destroy(metadata);
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   topics_.find(name)->second.warm = true;
   return core::ok();
 }

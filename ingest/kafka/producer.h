@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "core/mutex.h"
 #include "core/record.h"
 #include "core/result.h"
 #include "core/telemetry.h"
@@ -61,7 +61,7 @@ class KafkaProducer {
   };
 
   explicit KafkaProducer(const KafkaContext& context);
-  core::Result<Topic*> topic(std::string_view name);  // under mutex_
+  core::Result<Topic*> topic(std::string_view name) REQUIRES(mutex_);
   core::Status learn_partitions(std::chrono::milliseconds timeout);
   void delivered(const rd_kafka_message_t& message);
   static void on_delivery(rd_kafka_t* client, const rd_kafka_message_t* message,
@@ -75,13 +75,13 @@ class KafkaProducer {
   core::Counter& failed_;
   // Before the topics: their handles go first, for each writes into its client when it goes.
   std::unique_ptr<KafkaClient> client_;
-  std::mutex mutex_;  // guards all below
-  std::map<std::string, Topic, std::less<>> topics_;
-  std::map<std::string, std::int32_t, std::less<>> known_partitions_;
-  std::optional<core::Error> failure_;
+  core::Mutex mutex_;
+  std::map<std::string, Topic, std::less<>> topics_ GUARDED_BY(mutex_);
+  std::map<std::string, std::int32_t, std::less<>> known_partitions_ GUARDED_BY(mutex_);
+  std::optional<core::Error> failure_ GUARDED_BY(mutex_);
   // A record is of the round in which it was queued; deliver() begins a new one and waits for the old.
-  std::size_t round_ = 0;
-  std::array<std::size_t, 2> on_the_way_{};  // records per round
+  std::size_t round_ GUARDED_BY(mutex_) = 0;
+  std::array<std::size_t, 2> on_the_way_ GUARDED_BY(mutex_){};  // records per round
 };
 
 }  // namespace tocsin::ingest

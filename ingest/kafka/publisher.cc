@@ -59,7 +59,7 @@ KafkaPublisher::~KafkaPublisher() {
 
 /// For records outside transactions; a transactional producer takes none.
 core::Result<KafkaProducer*> KafkaPublisher::plain() {
-  const std::lock_guard lock(plain_mutex_);
+  const core::MutexLock lock(plain_mutex_);
   if (!plain_) {
     auto opened = KafkaProducer::open(context_, options_, "");
     if (!opened) return opened.error();

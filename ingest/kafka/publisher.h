@@ -4,11 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/mutex.h"
 #include "core/record_publisher.h"
 #include "ingest/kafka/producer.h"
 #include "ingest/kafka/source.h"
@@ -81,8 +81,8 @@ class KafkaPublisher final : public core::RecordPublisher {
   core::Counter& failed_;
   core::Histogram& duration_;
 
-  std::mutex plain_mutex_;  // guards plain_
-  std::unique_ptr<KafkaProducer> plain_;
+  core::Mutex plain_mutex_;
+  std::unique_ptr<KafkaProducer> plain_ GUARDED_BY(plain_mutex_);
 
   std::unique_ptr<KafkaProducer> transactional_;
   bool initialised_ = false;

@@ -25,7 +25,7 @@ KafkaPulse::~KafkaPulse() {
 }
 
 void KafkaPulse::watch(std::vector<Topic> partitions) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   partitions_ = std::move(partitions);
   changed_.notify_all();
 }
@@ -51,8 +51,9 @@ void KafkaPulse::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     Topic topic;
     {
-      std::unique_lock lock(mutex_);
-      if (!changed_.wait(lock, stop, [this] { return !partitions_.empty(); })) return;
+      const core::MutexLock lock(mutex_);
+      if (!changed_.wait(mutex_, stop, [this]() REQUIRES(mutex_) { return !partitions_.empty(); }))
+        return;
       topic = partitions_[turn++ % partitions_.size()];
     }
     if (answered(topic)) {
@@ -65,8 +66,8 @@ void KafkaPulse::run(const std::stop_token& stop) {
       }
       answered_at_ = time;
     }
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, stop, kEvery, [] { return false; });
+    const core::MutexLock lock(mutex_);
+    changed_.wait_for(mutex_, stop, kEvery, [] { return false; });
   }
 }
 

@@ -6,13 +6,13 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "core/mutex.h"
 
 namespace tocsin::ingest {
 
@@ -39,9 +39,9 @@ class KafkaPulse {
   [[nodiscard]] bool answered(const Topic& topic) const;
 
   rd_kafka_t* client_;
-  std::mutex mutex_;  // guards partitions_
-  std::condition_variable_any changed_;
-  std::vector<Topic> partitions_;
+  core::Mutex mutex_;
+  core::StoppableCondVar changed_;
+  std::vector<Topic> partitions_ GUARDED_BY(mutex_);
   std::atomic<std::int64_t> answered_at_{0};  // steady ns; 0: never
   std::atomic<std::int64_t> since_{0};        // steady ns: answers came without a break since then
   std::jthread thread_;                       // last: ends first

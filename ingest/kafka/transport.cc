@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <mutex>
 #include <utility>
 
+#include "core/mutex.h"
 #include "ingest/kafka/deadline.h"
 #include "ingest/kafka/leaders.h"
 #include "ingest/kafka/lease.h"
@@ -213,7 +213,7 @@ class KafkaTransport final : public Transport, public core::TopicSettings {
   }
 
   core::Result<rd_kafka_t*> admin() {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     if (!admin_) {
       const std::array<std::pair<std::string_view, std::string>, 3> settings = {{
           {"client.id", kafka_client_id("admin")},
@@ -232,8 +232,8 @@ class KafkaTransport final : public Transport, public core::TopicSettings {
 
   const KafkaContext context_;
   const bool create_;
-  std::mutex mutex_;  // guards admin_
-  std::unique_ptr<KafkaClient> admin_;
+  core::Mutex mutex_;
+  std::unique_ptr<KafkaClient> admin_ GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <utility>
 
+#include "core/mutex.h"
 #include "ingest/kafka/config.h"
 
 namespace tocsin::ingest {
@@ -13,27 +13,27 @@ class KafkaWake {
  public:
   /// From now on waits of this client's consumer are ended.
   void open(rd_kafka_t* client) {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     queue_ = rd_kafka_queue_get_consumer(client);
   }
   /// Before the client goes.
   void close() {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     if (queue_ != nullptr) rd_kafka_queue_destroy(queue_);
     queue_ = nullptr;
   }
   /// Thread-safe.
   void wake() {
     woken_ = true;
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     if (queue_ != nullptr) rd_kafka_queue_yield(queue_);
   }
   /// Was it woken since it was last asked?
   bool woken() { return woken_.exchange(false); }
 
  private:
-  std::mutex mutex_;
-  rd_kafka_queue_t* queue_ = nullptr;
+  core::Mutex mutex_;
+  rd_kafka_queue_t* queue_ GUARDED_BY(mutex_) = nullptr;
   std::atomic<bool> woken_{false};
 };
 

@@ -48,6 +48,9 @@ app/
 [lock]
 app/
 
+[bare_lock]
+core/mutex.h
+
 [chance]
 app/
 
@@ -61,6 +64,7 @@ tests/unit/rules: rules/inside.h  # a table
 # What uses every leave once, so that a house without a breach is silent.
 HOUSE = {
     "core/value.h": "#include <vector>\n",
+    "core/mutex.h": "std::mutex m;\n",
     "core/json.cc": "#include <nlohmann/json.hpp>\n",
     "rules/rules.h": '#include "rules/public.h"\n',
     "rules/public.h": '#include "core/value.h"\n#include <re2/re2.h>\n',
@@ -74,7 +78,7 @@ HOUSE = {
     "core/loader.cc": '#include "rules/shared/library.h"\n',
     "app/app.h": '#include "rules/rules.h"\n',
     "app/clock.h": "auto now = std::chrono::system_clock::now();\n",
-    "app/cli/main.cc": "#include <unistd.h>\nstd::jthread t; std::mutex m; std::random_device r;\n"
+    "app/cli/main.cc": "#include <unistd.h>\nstd::jthread t; core::Mutex m; std::random_device r;\n"
                    'auto home = getenv("HOME"); void f() { std::this_thread::sleep_for(s); }\n',
     "tests/unit/rules/a_test.cc": '#include "rules/rules.h"\n#include "rules/public.h"\n#include "rules/inside.h"\n'
                                   '#include "rules/run/series.h"\n#include "core/value.h"\n',
@@ -110,7 +114,13 @@ def test_a_house_in_order_is_silent(tmp_path):
     ("rules/a.cc", "std::thread worker;", "no thread here"),
     ("rules/a.cc", "std::jthread worker;", "no thread here"),
     ("rules/a.cc", "auto later = std::async(f);", "no thread here"),
-    ("rules/a.cc", "mutable std::shared_mutex guard;", "no lock here"),
+    ("rules/a.cc", "mutable core::Mutex mutex_;", "no lock here"),
+    ("rules/a.cc", "core::CondVar changed_;", "no lock here"),
+    ("rules/a.cc", "mutable std::shared_mutex guard;", "no bare_lock here"),
+    ("app/a.cc", "std::mutex mutex_;", "no bare_lock here"),
+    ("app/a.cc", "const std::lock_guard lock(mutex_);", "no bare_lock here"),
+    ("app/a.cc", "std::unique_lock<core::Mutex> lock(mutex_);", "no bare_lock here"),
+    ("app/a.cc", "std::condition_variable_any changed_;", "no bare_lock here"),
     ("rules/a.cc", "std::mt19937_64 random;", "no chance here"),
     ("rules/a.cc", 'auto home = std::getenv("HOME");', "no environment here"),
     ("rules/tell/a.cc", '#include "rules/run/series.h"', "rules/tell may not include rules/run"),
