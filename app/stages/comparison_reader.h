@@ -1,48 +1,42 @@
-// What the engines of other partitions said of runs that ours are compared with: the topic
-// `comparisons`, read by whoever has a use for it, and handed to each partition from its beginning.
+// The topic `comparisons`: what the engines of other partitions wrote about runs that ours are
+// compared with. Each partition gets it from its beginning.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
+#include "app/stages/topic_tail.h"
 #include "core/function_ref.h"
 #include "core/log.h"
-#include "core/record_source.h"
-#include "core/result.h"
+#include "core/record.h"
+#include "core/time.h"
 #include "rules/rules.h"
 
 namespace tocsin::app {
 
-/// Lives on the thread of one engine. Nothing is opened before the first feed().
+/// Lives on the thread of one engine. The first feed() opens the topic.
 class ComparisonReader {
  public:
-  using Open = std::function<core::Result<std::unique_ptr<core::RecordSource>>()>;
+  ComparisonReader(TopicTail::Open open, core::Log& log);
 
-  ComparisonReader(Open open, core::Log& log) : open_(std::move(open)), log_(log) {}
-
-  /// Reads on, and hands the partition what it was not handed yet, some records at a time. True:
-  /// more is there. From the beginning where `want` is not what it was.
+  /// Reads some records, and hands the partition some that it does not have yet: from the beginning
+  /// if `want` differs from the last call. True: more are there.
   bool feed(std::int32_t partition, std::uint64_t want, core::Duration now,
             core::FunctionRef<void(const rules::Comparison&)> learn);
-  /// It is not ours any more.
+  /// The partition is not ours any more.
   void forget(std::int32_t partition) { handed_.erase(partition); }
-  /// With another engine, which knows nothing.
+  /// Forgets everything, for another engine.
   void start_over();
 
  private:
-  void read(core::Duration now);
+  void keep(const core::RecordView& record);
 
-  Open open_;
-  core::Log& log_;
-  std::unique_ptr<core::RecordSource> source_;
-  core::Duration next_try_{};
+  TopicTail tail_;
   /// By key, in the order of the newest records: an older one of the same key says nothing any more.
+  /// An error leaves them as they are, and what is read again is known by its key.
   std::map<std::uint64_t, rules::Comparison> records_;
   std::map<std::string, std::uint64_t, std::less<>> places_;  // of keys among them
   std::uint64_t next_place_ = 0;
