@@ -2,38 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <regex>
 #include <utility>
 
 #include "app/replay/rule_items.h"
+#include "app/replay/sweep_values.h"
 #include "core/text.h"
 
 namespace tocsin::app {
 namespace {
-
-constexpr std::size_t kMaxSteps = 200;
-constexpr double kDecade = 10;
-
-core::Error wrong(const std::string& why) { return core::invalid_argument("--sweep: " + why); }
-
-std::optional<double> number_in(const std::string& text) {
-  double value = 0;
-  const char* last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(text.data(), last, value);
-  if (error != std::errc() || end != last || !std::isfinite(value)) return std::nullopt;
-  return value;
-}
-
-/// Twelve digits: 1e-8, and not what a logarithm and back makes of it.
-double tidy(double value) {
-  std::array<char, 40> text{};
-  std::snprintf(text.data(), text.size(), "%.12g", value);
-  return std::strtod(text.data(), nullptr);
-}
 
 struct Ask {
   std::string rule;
@@ -44,8 +22,8 @@ struct Ask {
 core::Result<Ask> parse_ask(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
-    return wrong("expected [RULE.]PARAMETER=LOW..HIGH[:STEPS] or [RULE.]PARAMETER=A,B,C, got " +
-                 text);
+    return sweep_error(
+        "expected [RULE.]PARAMETER=LOW..HIGH[:STEPS] or [RULE.]PARAMETER=A,B,C, got " + text);
   }
   Ask out;
   out.parameter = text.substr(0, equals);
@@ -98,7 +76,7 @@ std::string hosted_type(const rules::RuleSettings& rule, const std::string& para
   if (one == nullptr) return "map";
   if (core::as<bool>(one->value) != nullptr) return "boolean";
   if (const auto* text = core::as<std::string>(one->value)) {
-    return number_in(*text) ? "number" : core::parse_duration(*text) ? "duration" : "string";
+    return sweep_number(*text) ? "number" : core::parse_duration(*text) ? "duration" : "string";
   }
   const bool number =
       core::as<std::int64_t>(one->value) != nullptr || core::as<double>(one->value) != nullptr;
@@ -138,143 +116,25 @@ core::Result<const rules::RuleSettings*> rule_of(const Ask& ask, const rules::Ru
     if (has_condition(rule)) parameters.emplace_back(kLimit);
   }
   if (!ask.rule.empty() && std::find(names.begin(), names.end(), ask.rule) == names.end()) {
-    return wrong("there is no rule \"" + ask.rule + "\" among those that judge" +
-                 did_you_mean(ask.rule, names));
+    return sweep_error("there is no rule \"" + ask.rule + "\" among those that judge" +
+                       did_you_mean(ask.rule, names));
   }
   if (having.empty()) {
-    return wrong((ask.rule.empty() ? "no rule has" : ask.rule + " has no") +
-                 (ask.rule.empty() ? " a parameter \"" : " parameter \"") + ask.parameter + "\"" +
-                 did_you_mean(ask.parameter, parameters));
+    return sweep_error((ask.rule.empty() ? "no rule has" : ask.rule + " has no") +
+                       (ask.rule.empty() ? " a parameter \"" : " parameter \"") + ask.parameter +
+                       "\"" + did_you_mean(ask.parameter, parameters));
   }
   if (having.size() == 1) return having.front();
   std::string all;
   for (const auto* rule : having) all += (all.empty() ? "" : ", ") + rule->name;
-  return wrong("several rules have a parameter \"" + ask.parameter + "\": " + all +
-               "; say which, for instance " + having.front()->name + "." + ask.parameter + "=" +
-               ask.values);
-}
-
-std::vector<std::string> parts(const std::string& text, char at) {
-  std::vector<std::string> out;
-  for (std::size_t from = 0; from <= text.size();) {
-    const std::size_t next = std::min(text.find(at, from), text.size());
-    out.push_back(text.substr(from, next - from));
-    from = next + 1;
-  }
-  return out;
-}
-
-/// Whole seconds, or milliseconds of a short one.
-core::Duration tidy_duration(double nanoseconds) {
-  const double unit = nanoseconds >= 1e10 ? 1e9 : nanoseconds >= 1e7 ? 1e6 : 1;
-  return core::Duration(static_cast<std::int64_t>(std::round(nanoseconds / unit) * unit));
-}
-
-/// Both ends included.
-std::vector<double> between(double low, double high, std::optional<std::size_t> steps) {
-  const bool ratios = low > 0 && high / low >= kDecade;
-  if (!steps && ratios) {
-    steps = std::max<std::size_t>(
-        3, static_cast<std::size_t>(std::ceil(std::log10(high / low) - 1e-9)) + 1);
-  }
-  const bool whole = std::floor(low) == low && std::floor(high) == high;
-  if (!steps) steps = whole && high - low <= 20 ? static_cast<std::size_t>(high - low) + 1 : 5;
-  std::vector<double> out;
-  for (std::size_t i = 0; i < *steps; ++i) {
-    const double part = static_cast<double>(i) / static_cast<double>(*steps - 1);
-    out.push_back(tidy(ratios ? low * std::pow(high / low, part) : low + (high - low) * part));
-  }
-  return out;
-}
-
-core::Result<std::optional<std::size_t>> steps_of(std::string& range) {
-  const std::size_t colon = range.rfind(':');
-  if (colon == std::string::npos) return std::optional<std::size_t>();
-  const auto steps = number_in(range.substr(colon + 1));
-  if (!steps || std::floor(*steps) != *steps || *steps < 2 || *steps > kMaxSteps) {
-    return wrong("STEPS must be a whole number from 2 to " + std::to_string(kMaxSteps) + ", got " +
-                 range.substr(colon + 1));
-  }
-  range.erase(colon);
-  return std::optional<std::size_t>(static_cast<std::size_t>(*steps));
-}
-
-/// Switches and words stand one by one.
-core::Result<std::vector<core::Value>> words_of(const std::string& text, bool switches) {
-  std::vector<core::Value> out;
-  for (const std::string& one : parts(text, ',')) {
-    if (!switches) {
-      out.emplace_back(one);
-    } else if (one == "true" || one == "false") {
-      out.emplace_back(one == "true");
-    } else {
-      return wrong("\"" + one + "\" is neither true nor false");
-    }
-  }
-  if (out.size() > kMaxSteps) return wrong("more than " + std::to_string(kMaxSteps) + " values");
-  return out;
-}
-
-/// Adds a number, unless it is the one before.
-void add_number(std::vector<core::Value>& out, double value, bool whole) {
-  if (whole) value = std::round(value);
-  core::Value one = whole ? core::Value(static_cast<std::int64_t>(value)) : core::Value(value);
-  if (out.empty() || !(out.back() == one)) out.push_back(std::move(one));
-}
-
-/// Numbers and durations, one by one.
-core::Result<std::vector<core::Value>> listed_values(const std::string& text, bool whole) {
-  std::vector<core::Value> out;
-  for (const std::string& one : parts(text, ',')) {
-    if (const auto value = number_in(one)) {
-      add_number(out, *value, whole);
-    } else if (core::parse_duration(one)) {
-      out.emplace_back(one);
-    } else {
-      return wrong("\"" + one + "\" is neither a number nor a duration");
-    }
-  }
-  if (out.size() > kMaxSteps) return wrong("more than " + std::to_string(kMaxSteps) + " values");
-  return out;
-}
-
-/// As they stand in the configuration of the rule.
-core::Result<std::vector<core::Value>> values_of(std::string text, const std::string& type) {
-  if (type == "boolean" || type == "string") return words_of(text, type == "boolean");
-  const bool whole = type == "integer";
-  std::vector<core::Value> out;
-  const std::size_t dots = text.find("..");
-  if (dots == std::string::npos) {
-    return listed_values(text, whole);
-  }
-  auto steps = steps_of(text);
-  if (!steps) return steps.error();
-  const std::string low = text.substr(0, dots);
-  const std::string high = text.substr(dots + 2);
-  const auto first = number_in(low);
-  const auto last = number_in(high);
-  if (first && last && *first < *last) {
-    for (const double value : between(*first, *last, *steps)) {
-      add_number(out, value, whole);
-    }
-    return out;
-  }
-  const auto from = core::parse_duration(low);
-  const auto to = core::parse_duration(high);
-  if (from && to && *from < *to) {
-    for (const double value :
-         between(static_cast<double>(from->count()), static_cast<double>(to->count()), *steps)) {
-      out.emplace_back(core::to_text(tidy_duration(value)));
-    }
-    return out;
-  }
-  return wrong("\"" + low + ".." + high +
-               "\" must be two numbers or two durations, the smaller one first");
+  return sweep_error("several rules have a parameter \"" + ask.parameter + "\": " + all +
+                     "; say which, for instance " + having.front()->name + "." + ask.parameter +
+                     "=" + ask.values);
 }
 
 core::Result<rules::RuleSettings> sweep_rule(core::ValueList items, const std::string& name) {
   auto rule = first_rule(std::move(items), "--sweep");
-  return rule ? std::move(rule) : wrong(name + ": " + rule.error().message);
+  return rule ? std::move(rule) : sweep_error(name + ": " + rule.error().message);
 }
 
 /// Of a rule of one's own in YAML: `limit` is the first number in `when` that stands by itself right
@@ -304,8 +164,8 @@ core::Result<core::ValueMap> own_variant(const rules::RuleSettings& rule,
   if (!replaced && own_type(parameter) == "integer") {
     item.emplace_back(parameter, value);
   } else if (!replaced) {
-    return wrong(rule.name + " has no " + parameter +
-                 " to sweep: no number stands by itself right of a comparison in its `when`");
+    return sweep_error(rule.name + " has no " + parameter +
+                       " to sweep: no number stands by itself right of a comparison in its `when`");
   }
   return item;
 }
@@ -377,7 +237,7 @@ core::Result<Sweep> make_sweep(const std::string& text, rules::RulesConfig& rule
   if (!rule) return rule.error();
   const rules::RuleSettings base = **rule;
   if (is_own(base) && !base.hosted && !is_declared(base)) {
-    return wrong(base.name + " is a rule of a shared object: its parameters are not swept");
+    return sweep_error(base.name + " is a rule of a shared object: its parameters are not swept");
   }
   const std::string type = base.hosted    ? hosted_type(base, ask->parameter)
                            : is_own(base) ? own_type(ask->parameter)
@@ -385,10 +245,11 @@ core::Result<Sweep> make_sweep(const std::string& text, rules::RulesConfig& rule
   static const std::array<std::string_view, 5> kSwept{"integer", "number", "duration", "boolean",
                                                       "string"};
   if (std::find(kSwept.begin(), kSwept.end(), type) == kSwept.end()) {
-    return wrong(base.name + "." + ask->parameter + " is a " + (type == "texts" ? "list" : type) +
-                 ": only numbers, durations, switches and words are swept");
+    return sweep_error(base.name + "." + ask->parameter + " is a " +
+                       (type == "texts" ? "list" : type) +
+                       ": only numbers, durations, switches and words are swept");
   }
-  const auto values = values_of(ask->values, type);
+  const auto values = sweep_values(ask->values, type);
   if (!values) return values.error();
   Sweep out{base.name, ask->parameter, {}};
   rules::RulesConfig varied;
