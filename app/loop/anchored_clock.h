@@ -23,6 +23,7 @@ class AnchoredClock {
     steady_ = steady;
     return {wall_, steady};
   }
+  [[nodiscard]] core::Duration steady() const { return clock_.monotonic(); }
 
  private:
   const core::Clock& clock_;

@@ -1,10 +1,8 @@
-// The loop's partitions: state read back, replayed up to what was committed, handed over.
+#include "app/loop/partition_lives.h"
+
 #include <algorithm>
 #include <chrono>
 #include <string>
-#include <utility>
-
-#include "app/loop/topic_loop_impl.h"
 
 namespace tocsin::app {
 namespace {
@@ -13,16 +11,24 @@ using Phase = LoopPartition::Phase;
 
 }  // namespace
 
-void TopicLoop::Impl::assigned(std::span<const core::Position> committed) {
-  partitions_.assign(committed, clock_.monotonic());
-  assigned_ = true;
-  ready_ = false;
+void PartitionLives::clear() {
+  table_.clear();
+  state_.clear();
+  assigned_ = false;
 }
 
-void TopicLoop::Impl::restore_assigned() {
-  if (read_backoff_.waits(clock_.monotonic())) return;
+void PartitionLives::assign(std::span<const core::Position> committed) {
+  table_.assign(committed, time_.steady());
+  assigned_ = true;
+}
+
+void PartitionLives::take(std::span<const core::StreamPartition> partitions) {
+  table_.take(partitions);
+}
+
+core::Status PartitionLives::restore_assigned() {
   std::size_t count = 0;
-  for (auto& [number, partition] : partitions_) {
+  for (auto& [number, partition] : table_) {
     ++count;
     if (partition.phase != Phase::assigned) continue;
     const auto status = restore(number, partition);
@@ -30,19 +36,15 @@ void TopicLoop::Impl::restore_assigned() {
     log_.warn("restore_failed", {{"stage", wiring_.name},
                                  {"partition", std::int64_t{number}},
                                  {"error", status.error().message}});
-    if (status.error().code == core::Code::failed_precondition) {
-      broken_ = status.error();
-    } else {
-      stumble("reading its state fails", status.error());
-      read_backoff_.grow(clock_.monotonic());  // the partition stays paused
-    }
-    return;
+    return status;
   }
   probe_.partitions.set(static_cast<double>(count));
+  return core::ok();
 }
 
-core::Status TopicLoop::Impl::restore(std::int32_t number, LoopPartition& partition) {
-  const auto read = state_.read(number, *source_, time_.now(),
+core::Status PartitionLives::restore(std::int32_t number, LoopPartition& partition) {
+  core::RecordSource& source = input_.source();
+  const auto read = state_.read(number, source, time_.now(),
                                 [&](const core::Error& error) { fault(number, error); });
   if (!read) return read;
   const auto from = stage_.restored(number, partition.committed, time_.now());
@@ -56,17 +58,17 @@ core::Status TopicLoop::Impl::restore(std::int32_t number, LoopPartition& partit
       return position.where == committed.where;
     });
     if (at == from->end() || at->next >= committed.next) continue;
-    if (const auto status = source_->seek(*at); !status) return status;
+    if (const auto status = source.seek(*at); !status) return status;
     replays = true;
   }
-  if (const auto status = source_->resume(streams); !status) return status;
+  if (const auto status = source.resume(streams); !status) return status;
   partition.phase = Phase::replaying;
   partition.passed.clear();
   if (!replays) go_live(number, partition);
   return core::ok();
 }
 
-void TopicLoop::Impl::fault(std::int32_t number, const core::Error& error) {
+void PartitionLives::fault(std::int32_t number, const core::Error& error) {
   probe_.faults.add();
   log_.error(
       "state_incomplete",
@@ -74,16 +76,34 @@ void TopicLoop::Impl::fault(std::int32_t number, const core::Error& error) {
   stage_.state_fault(number, error, time_.now());
 }
 
-void TopicLoop::Impl::advance_replays() {
-  for (auto& [number, partition] : partitions_) {
+void PartitionLives::input_gone(const PollOutcome& gap) {
+  for (const std::int32_t number : table_.lost(gap.before, gap.now)) fault(number, gap.error);
+}
+
+bool PartitionLives::hold_back(const core::RecordView& record, LoopPartition& partition) {
+  const core::StreamPartition where{std::string(record.stream), record.partition};
+  for (const auto& target : partition.committed) {
+    if (target.where != where || target.next < 0 || record.offset < target.next) continue;
+    partition.passed.insert(where);
+    if (!PartitionTable::reached(partition, input_.source().positions())) return true;
+    partition.passed.erase(where);  // this record is handled now, as the first live one
+    advance_replays();
+    return partition.phase != Phase::live;
+  }
+  return false;
+}
+
+void PartitionLives::advance_replays() {
+  core::RecordSource& source = input_.source();
+  for (auto& [number, partition] : table_) {
     if (partition.phase != Phase::replaying) continue;
     const bool at_end = std::all_of(partition.committed.begin(), partition.committed.end(),
-                                    [this](const auto& one) { return source_->at_end(one.where); });
-    if (!at_end && !PartitionTable::reached(partition, source_->positions())) continue;
+                                    [&](const auto& one) { return source.at_end(one.where); });
+    if (!at_end && !PartitionTable::reached(partition, source.positions())) continue;
     // What was handed out too early, of streams that were quicker than others, is read again.
     for (const auto& target : partition.committed) {
       if (!partition.passed.contains(target.where)) continue;
-      if (const auto status = source_->seek(target); !status) {
+      if (const auto status = source.seek(target); !status) {
         log_.warn("seek_failed", {{"stage", wiring_.name}, {"error", status.error().message}});
         return;
       }
@@ -91,14 +111,9 @@ void TopicLoop::Impl::advance_replays() {
     partition.passed.clear();
     go_live(number, partition);
   }
-  if (assigned_ && partitions_.all_live() && !needs_proof_ && !queue_.backoff().failing() &&
-      !read_backoff_.failing()) {
-    open_backoff_ = {};
-    get_ready();
-  }
 }
 
-void TopicLoop::Impl::go_live(std::int32_t number, LoopPartition& partition) {
+void PartitionLives::go_live(std::int32_t number, LoopPartition& partition) {
   const Instant now = time_.now();
   partition.phase = Phase::live;
   stage_.started(number, now);
@@ -108,26 +123,17 @@ void TopicLoop::Impl::go_live(std::int32_t number, LoopPartition& partition) {
              {{"stage", wiring_.name}, {"partition", std::int64_t{number}}, {"seconds", seconds}});
 }
 
-void TopicLoop::Impl::revoked(std::span<const core::StreamPartition> partitions) {
-  gather();
-  commit_now();
-  take_away(partitions);
-  stage_.revoked(partitions);
-}
-
-void TopicLoop::Impl::lost(std::span<const core::StreamPartition> partitions) {
-  settle(queue_.wait(clock_.monotonic()));
-  take_away(partitions);
-  stage_.lost(partitions);
-}
-
-/// A partition takes only its own pending output along.
-void TopicLoop::Impl::take_away(std::span<const core::StreamPartition> partitions) {
-  if (wiring_.state == StateScope::whole && !partitions.empty()) {
-    broken_ = core::Error{core::Code::failed_precondition, "partitions of its state were taken"};
+void PartitionLives::look_for_ends(bool polled, core::Duration steady) {
+  std::size_t behind = 0;
+  for (auto& [number, partition] : table_) {
+    for (const auto& one : partition.committed) {
+      if (polled && partition.phase == Phase::live && input_.source().at_end(one.where)) {
+        partition.saw(one.where.stream, steady);
+      }
+    }
+    if (!table_.live(number, steady)) ++behind;
   }
-  partitions_.take(partitions);
-  queue_.take_away([this](std::int32_t number) { return partitions_.find(number) == nullptr; });
+  probe_.behind.set(static_cast<double>(behind));
 }
 
 }  // namespace tocsin::app
