@@ -65,13 +65,36 @@ def test_the_row_of_a_new_rule_has_what_its_descriptor_says(monkeypatch):
         "| [input_range](input_range.md) | The model is fed with values that do not look scaled | losses &lt; 0 | info |"]
 
 
-def test_the_table_of_a_rule_has_all_its_parameters(monkeypatch):
+def test_the_table_of_a_rule_has_its_own_parameters_and_shared_ones_of_another_value(monkeypatch):
     described = {"parameters": [
-        {"name": "workers", "type": "texts", "range": "", "help": "names", "tocsin": [], "original": []},
+        {"name": "collection_names", "type": "texts", "range": "", "help": "tensors", "tocsin": [], "original": []},
         {"name": "low", "type": "number", "range": ">= 0", "help": "the least", "tocsin": 5e-4, "original": 0},
-        {"name": "own", "type": "string", "range": "", "help": "", "tocsin": ""}]}
+        {"name": "min_hits", "type": "integer", "range": "", "help": "hits", "tocsin": 3, "original": 1},
+        {"name": "own", "type": "string", "range": "", "help": "a < b", "tocsin": ""}]}
     monkeypatch.setattr(docs, "tocsin", lambda *arguments: json.dumps(described))
-    assert docs.rule_table("any", {"workers"}).splitlines()[2:] == [
+    keys = docs.rule_keys("any")
+    docs.rule_keys.cache_clear()
+    usual = [docs.docs_common.Key("collection_names", "`[]` | `[]`", "texts: tensors"), docs.docs_common.Key("min_hits", "`1` | `1`", "integer: hits")]
+    table = docs.docs_common.rule_table(keys, docs.docs_common.common_parameters([usual, usual, keys]))
+    assert table.splitlines()[2:] == [
         "| `low` | `0.0005` | `0` | number, >= 0: the least |",
-        '| `own` | `""` | – | string |',
-        "| [`workers`](README.md#parameters-that-rules-share) | `[]` | `[]` | texts: names |"]
+        '| `own` | `""` | – | string: a &lt; b |',
+        "| `min_hits` | `3` | `1` | integer: hits |",
+        "",
+        "Beside these it has the [parameters that rules share](README.md#parameters-that-rules-share). "
+        "A shared parameter stands here if its value differs."]
+
+
+def test_keys_that_every_action_has_stand_on_one_page():
+    rows = [(f"receivers.<name>.{action}.{key}", f" string | {value} |  | {help} |") for action, key, value, help in (
+        ("a", "id", "–", "its name"), ("a", "max_age", "`1d`", "age"), ("a", "url", "–", "where"), ("a", "allow_private", "–", "networks"),
+        ("b", "id", "–", "its name"), ("b", "max_age", "`1d`", "age"), ("b", "allow_private", "–", "networks"),
+        ("c", "id", "–", "its name"), ("c", "max_age", "`5m`", "age"))]
+    common = docs.docs_common
+    assert [line.split("`")[1] for line in common.common_action_table(rows, "every-action").splitlines()[2:]] == ["id", "max_age"]
+    assert [line.split("`")[1] for line in common.common_action_table(rows, "every-http-action").splitlines()[2:]] == ["allow_private"]
+    assert common.action_table(rows, "a").splitlines()[2:] == [
+        "| `url` | string | – |  | where |", "",
+        "Beside these it has the keys of [every action](keys.md#every-action) and of [every action over HTTP](keys.md#every-action-over-http)."]
+    assert "| `max_age` | string | `5m` |  | age |" in common.action_table(rows, "c")
+    assert common.action_table(rows, "none") == ""
