@@ -27,6 +27,7 @@ OFFERED = {
                          "RuleEvaluationConditionMet ShapeUnavailableForStep StepNotYetAvailable StepUnavailable TensorUnavailable "
                          "TensorUnavailableForStep",
     "tocsin.gymnasium": "stable_baselines3 watched",
+    "tocsin.hashes": "crc32c murmur2 partition_for xxh64",
     "tocsin.hook": "Capture EXIT_STOPPED Hook Rules Stop",
     "tocsin.hook_config": "Parameters Read collection_body read " + CONFIG,
     "tocsin.jax": "COLUMNS Moments Training ledger recorded statistics watch",

@@ -9,8 +9,8 @@ import struct
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[2] / "python" / "tocsin"))
-import wire  # noqa: E402
+sys.path.insert(0, str(HERE.parents[2] / "python"))
+from tocsin import wire  # noqa: E402
 
 TIME = 1767323045678000000
 NAN, INF = float("nan"), float("inf")
