@@ -1,14 +1,14 @@
 #include "actions/delivery/delivery_pool.h"
 
-#include <condition_variable>
 #include <deque>
 #include <list>
 #include <map>
-#include <mutex>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
+
+#include "core/mutex.h"
 
 namespace tocsin::actions {
 namespace {
@@ -29,7 +29,7 @@ class DeliveryPool::Impl {
 
   ~Impl() {
     {
-      const std::lock_guard lock(mutex_);
+      const core::MutexLock lock(mutex_);
       closing_ = true;
       for (auto& [name, team] : teams_) team.work.notify_all();
     }
@@ -42,7 +42,7 @@ class DeliveryPool::Impl {
     Threads gone;
     bool announce = false;
     {
-      const std::lock_guard lock(mutex_);
+      const core::MutexLock lock(mutex_);
       gone.swap(ended_);
       ++in_flight_;
       Team& team = teams_[attempt.integration];
@@ -57,18 +57,18 @@ class DeliveryPool::Impl {
   }
 
   std::vector<CallResult> take() {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     in_flight_ -= finished_.size();
     return std::exchange(finished_, {});
   }
 
   std::size_t in_flight() const {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     return in_flight_;
   }
 
   std::size_t threads() const {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     return threads_;
   }
 
@@ -77,13 +77,13 @@ class DeliveryPool::Impl {
 
   struct Team {
     std::deque<Attempt> todo;
-    std::condition_variable work;
+    core::CondVar work;
     Threads threads;
     std::size_t idle = 0;
   };
 
   // One thread more; false: the system has none, and nobody else of the team could do the work.
-  bool hire(Team& team) {
+  bool hire(Team& team) REQUIRES(mutex_) {
     const auto place = team.threads.emplace(team.threads.end());
     try {
       *place = std::jthread([this, &team, place] { serve(team, place); });
@@ -101,12 +101,13 @@ class DeliveryPool::Impl {
   }
 
   void serve(Team& team, Threads::iterator self) {
-    std::unique_lock lock(mutex_);
+    const core::MutexLock lock(mutex_);
     while (!closing_) {
       if (team.todo.empty()) {
         ++team.idle;
-        const bool called =
-            team.work.wait_for(lock, options_.idle, [&] { return closing_ || !team.todo.empty(); });
+        const bool called = team.work.wait_for(mutex_, options_.idle, [&]() REQUIRES(mutex_) {
+          return closing_ || !team.todo.empty();
+        });
         --team.idle;
         if (called) continue;
         ended_.splice(ended_.end(), team.threads, self);  // joined by the next submit()
@@ -115,14 +116,15 @@ class DeliveryPool::Impl {
       }
       Attempt attempt = std::move(team.todo.front());
       team.todo.pop_front();
-      lock.unlock();
-      std::optional<core::AttemptOutcome> outcome = call(attempt);
-      lock.lock();
+      std::optional<core::AttemptOutcome> outcome;
+      {
+        const core::MutexUnlock unlocked(mutex_);
+        outcome = call(attempt);
+      }
       finished_.push_back({std::move(attempt), std::move(outcome)});
       if (finished_.size() > 1 || !options_.on_finished) continue;
-      lock.unlock();
+      const core::MutexUnlock unlocked(mutex_);
       options_.on_finished();
-      lock.lock();
     }
   }
 
@@ -142,13 +144,13 @@ class DeliveryPool::Impl {
   }
 
   PoolOptions options_;
-  mutable std::mutex mutex_;  // guards everything below
-  bool closing_ = false;
-  std::map<std::string, Team, std::less<>> teams_;  // their addresses stay
-  std::vector<CallResult> finished_;
-  std::size_t in_flight_ = 0;
-  std::size_t threads_ = 0;
-  Threads ended_;
+  mutable core::Mutex mutex_;  // guards what is in a team, too
+  bool closing_ GUARDED_BY(mutex_) = false;
+  std::map<std::string, Team, std::less<>> teams_ GUARDED_BY(mutex_);  // their addresses stay
+  std::vector<CallResult> finished_ GUARDED_BY(mutex_);
+  std::size_t in_flight_ GUARDED_BY(mutex_) = 0;
+  std::size_t threads_ GUARDED_BY(mutex_) = 0;
+  Threads ended_ GUARDED_BY(mutex_);
 };
 
 DeliveryPool::DeliveryPool(PoolOptions options)

@@ -6,12 +6,12 @@
 #include <deque>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <string_view>
 #include <utility>
 
 #include "actions/message/prometheus_label.h"
 #include "core/identity.h"
+#include "core/mutex.h"
 #include "core/text.h"
 
 namespace tocsin::actions {
@@ -115,17 +115,19 @@ std::string metric_label_problem(const std::vector<std::string>& names) {
 }
 
 struct IssueMetrics::State {
-  std::mutex mutex;  // guards the rest
-  Options options;
-  bool configured = false;                        // widen() was called
-  std::vector<Allowed> allowed;                   // of options.labels, those that can be printed
-  std::map<std::string, Known> issues;            // by issue key
-  std::map<std::string, std::size_t> per_series;  // issues in each series
-  std::map<std::string, std::uint64_t> ends;      // episodes that ended before they were told
-  std::deque<std::string> ends_order;
-  std::uint64_t refused = 0;
+  core::Mutex mutex;
+  Options options GUARDED_BY(mutex);
+  bool configured GUARDED_BY(mutex) = false;  // widen() was called
+  // Of options.labels, those that can be printed.
+  std::vector<Allowed> allowed GUARDED_BY(mutex);
+  std::map<std::string, Known> issues GUARDED_BY(mutex);            // by issue key
+  std::map<std::string, std::size_t> per_series GUARDED_BY(mutex);  // issues in each series
+  // Episodes that ended before they were told.
+  std::map<std::string, std::uint64_t> ends GUARDED_BY(mutex);
+  std::deque<std::string> ends_order GUARDED_BY(mutex);
+  std::uint64_t refused GUARDED_BY(mutex) = 0;
 
-  void allow(const std::string& name) {
+  void allow(const std::string& name) REQUIRES(mutex) {
     const std::string printed = prometheus_label(name);
     const bool taken = std::any_of(allowed.begin(), allowed.end(),
                                    [&](const Allowed& one) { return one.printed == printed; });
@@ -133,17 +135,17 @@ struct IssueMetrics::State {
     if (!taken && !printed.empty() && !printed.starts_with("__"))
       allowed.push_back({name, printed});
   }
-  void count(const std::string& series) { ++per_series[series]; }
-  void uncount(const std::string& series) {
+  void count(const std::string& series) REQUIRES(mutex) { ++per_series[series]; }
+  void uncount(const std::string& series) REQUIRES(mutex) {
     const auto found = per_series.find(series);
     if (found != per_series.end() && --found->second == 0) per_series.erase(found);
   }
-  auto erase(std::map<std::string, Known>::iterator at) {
+  auto erase(std::map<std::string, Known>::iterator at) REQUIRES(mutex) {
     uncount(at->second.series);
     return issues.erase(at);
   }
   /// Room for one more series; what only lingers gives way to what fires.
-  bool make_room() {
+  bool make_room() REQUIRES(mutex) {
     if (per_series.size() < options.max_series) return true;
     std::map<std::string, WallTime> lingering;  // series none of whose issues fires → newest end
     for (const auto& [key, known] : issues) {
@@ -169,7 +171,7 @@ IssueMetrics::IssueMetrics(Options options) : state_(std::make_unique<State>()) 
 IssueMetrics::~IssueMetrics() = default;
 
 void IssueMetrics::widen(const Options& options) {
-  const std::lock_guard lock(state_->mutex);
+  const core::MutexLock lock(state_->mutex);
   Options& own = state_->options;
   if (!std::exchange(state_->configured, true)) {
     own = options;  // the defaults of nobody
@@ -186,7 +188,7 @@ void IssueMetrics::widen(const Options& options) {
 }
 
 bool IssueMetrics::apply(const core::NotifiedIssue& issue, WallTime now) {
-  const std::lock_guard lock(state_->mutex);
+  const core::MutexLock lock(state_->mutex);
   bool firing = issue.issue.status == core::IssueStatus::firing;
   if (const auto end = state_->ends.find(issue.issue_key);
       end != state_->ends.end() && issue.episode <= end->second) {
@@ -219,7 +221,7 @@ bool IssueMetrics::apply(const core::NotifiedIssue& issue, WallTime now) {
 }
 
 void IssueMetrics::end(const std::string& issue_key, std::uint64_t episode, WallTime now) {
-  const std::lock_guard lock(state_->mutex);
+  const core::MutexLock lock(state_->mutex);
   const auto found = state_->issues.find(issue_key);
   if (found != state_->issues.end() && found->second.episode > episode) return;
   if (found != state_->issues.end() && found->second.episode == episode) {
@@ -237,7 +239,7 @@ void IssueMetrics::end(const std::string& issue_key, std::uint64_t episode, Wall
 }
 
 std::string IssueMetrics::render(WallTime now) {
-  const std::lock_guard lock(state_->mutex);
+  const core::MutexLock lock(state_->mutex);
   std::map<std::string, Sum> series;
   for (auto it = state_->issues.begin(); it != state_->issues.end();) {
     const Known& known = it->second;

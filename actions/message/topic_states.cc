@@ -81,14 +81,14 @@ core::Result<std::vector<TopicState>> read_topic_states(const Rendered& rendered
 }
 
 std::set<std::string> ArrivedTopics::of(const std::string& notification_id) const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const auto found = topics_.find(notification_id);
   return found == topics_.end() ? std::set<std::string>{} : found->second;
 }
 
 void ArrivedTopics::add(const std::string& notification_id,
                         const std::vector<std::string>& topics) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const auto [entry, fresh] = topics_.try_emplace(notification_id);
   entry->second.insert(topics.begin(), topics.end());
   if (!fresh) return;
@@ -99,7 +99,7 @@ void ArrivedTopics::add(const std::string& notification_id,
 }
 
 void ArrivedTopics::forget(const std::string& notification_id) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   if (topics_.erase(notification_id) > 0) std::erase(order_, notification_id);
 }
 

@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "actions/message/rendered.h"
+#include "core/mutex.h"
 #include "core/result.h"
 
 namespace tocsin::actions {
@@ -42,9 +42,9 @@ class ArrivedTopics {
 
  private:
   static constexpr std::size_t kMostNotifications = 256;
-  mutable std::mutex mutex_;
-  std::map<std::string, std::set<std::string>> topics_;
-  std::deque<std::string> order_;
+  mutable core::Mutex mutex_;
+  std::map<std::string, std::set<std::string>> topics_ GUARDED_BY(mutex_);
+  std::deque<std::string> order_ GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin::actions

@@ -52,7 +52,7 @@ std::uint64_t ProfileLedger::next_revision(const Command& wanted) const {
 
 void ProfileLedger::on_command(const Command& command) {
   if (command.action != "profile" || command.dry_run) return;
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   note(command);
   if (!is_ours(command)) return;
   Run& run = runs_[command.run];
@@ -67,7 +67,7 @@ void ProfileLedger::on_command(const Command& command) {
 }
 
 ProfileLedger::Answer ProfileLedger::reserve(Command& wanted, const ProfileLimits& limits) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   std::erase_if(runs_,
                 [&](const auto& one) { return wanted.issued_at - one.second.last > kForget; });
   std::erase_if(slots_,
@@ -88,7 +88,7 @@ ProfileLedger::Answer ProfileLedger::reserve(Command& wanted, const ProfileLimit
 }
 
 void ProfileLedger::release(const Command& command) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const auto found = runs_.find(command.run);
   if (found == runs_.end() || found->second.commands.erase(command.command_id) == 0) return;
   Run& run = found->second;
@@ -100,7 +100,7 @@ void ProfileLedger::release(const Command& command) {
 std::optional<Command> ProfileLedger::on_ack(const core::Ack& ack, const core::CurrentRun& current,
                                              WallTime now) {
   if (ack.phase != "refused" || !ack.reason.starts_with("too_late")) return std::nullopt;
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const auto found = runs_.find(ack.run);
   if (found == runs_.end() || !found->second.newest) return std::nullopt;
   Command& newest = *found->second.newest;

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,6 +12,7 @@
 #include "core/command.h"
 #include "core/current_run.h"
 #include "core/identity.h"
+#include "core/mutex.h"
 #include "core/time.h"
 
 namespace tocsin::actions {
@@ -60,12 +60,12 @@ class ProfileLedger {
     core::WallTime at{};
   };
 
-  void note(const core::Command& command);
-  [[nodiscard]] std::uint64_t next_revision(const core::Command& wanted) const;
+  void note(const core::Command& command) REQUIRES(mutex_);
+  [[nodiscard]] std::uint64_t next_revision(const core::Command& wanted) const REQUIRES(mutex_);
 
-  std::mutex mutex_;  // guards all below
-  std::map<core::RunUid, Run> runs_;
-  std::map<core::RunUid, Slot> slots_;
+  core::Mutex mutex_;
+  std::map<core::RunUid, Run> runs_ GUARDED_BY(mutex_);
+  std::map<core::RunUid, Slot> slots_ GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin::actions

@@ -23,7 +23,7 @@ bool by_router(const Command& command) { return command.requested_by == "router"
 
 void StopLedger::on_command(const Command& command) {
   if (!is_stop(command)) return;
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   forget_old(command.issued_at);
   if (by_router(command)) asked_.emplace(command.command_id, command.issued_at);
   const auto [slot, added] = slots_.try_emplace(command.run);
@@ -36,12 +36,12 @@ void StopLedger::on_command(const Command& command) {
 }
 
 void StopLedger::on_withdrawn(const core::RunUid& run) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   if (const auto slot = slots_.find(run); slot != slots_.end()) slot->second.withdrawn = true;
 }
 
 StopLedger::Answer StopLedger::reserve(const Command& wanted, const StopLimit& limit) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   forget_old(wanted.issued_at);
   Answer out;
   out.revision = wanted.attempt;
@@ -76,7 +76,7 @@ StopLedger::Answer StopLedger::reserve(const Command& wanted, const StopLimit& l
 }
 
 void StopLedger::release(const Command& command) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const auto slot = slots_.find(command.run);
   if (slot == slots_.end() || slot->second.command.command_id != command.command_id ||
       slot->second.command.revision != command.revision) {
@@ -95,7 +95,7 @@ void StopLedger::release(const Command& command) {
 
 std::optional<Command> StopLedger::resend(const core::JobEvent& event, WallTime now) {
   if (event.phase == core::JobPhase::ended || event.launch.empty()) return std::nullopt;
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const auto slot = slots_.find(event.run.uid);
   if (slot == slots_.end() || slot->second.withdrawn) return std::nullopt;
   const Command& held = slot->second.command;
@@ -114,7 +114,7 @@ std::optional<Command> StopLedger::resend(const core::JobEvent& event, WallTime 
 }
 
 std::optional<Command> StopLedger::put_off(Command later) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const auto slot = slots_.find(later.run);
   if (slot == slots_.end() || slot->second.withdrawn) return std::nullopt;
   const Command held = slot->second.command;

@@ -4,12 +4,12 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "core/command.h"
 #include "core/issue.h"
+#include "core/mutex.h"
 #include "core/time.h"
 
 namespace tocsin::actions {
@@ -65,12 +65,13 @@ class StopLedger {
     std::optional<core::Command> before;  // what stood there before the last reservation
     bool withdrawn = false;
   };
-  void forget_old(core::WallTime now);
+  void forget_old(core::WallTime now) REQUIRES(mutex_);
 
-  std::mutex mutex_;  // guards everything below
-  std::map<core::RunUid, Slot> slots_;
-  std::map<std::string, core::WallTime> asked_;  // by the router: command id → issued at
-  core::WallTime forgotten_at_{};                // when all of it was last walked through
+  core::Mutex mutex_;
+  std::map<core::RunUid, Slot> slots_ GUARDED_BY(mutex_);
+  // By the router: command id → issued at.
+  std::map<std::string, core::WallTime> asked_ GUARDED_BY(mutex_);
+  core::WallTime forgotten_at_ GUARDED_BY(mutex_){};  // when all of it was last walked through
 };
 
 }  // namespace tocsin::actions

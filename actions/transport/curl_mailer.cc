@@ -5,7 +5,6 @@
 #include <array>
 #include <charconv>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 
@@ -13,6 +12,7 @@
 #include "actions/transport/mailer.h"
 #include "actions/transport/redact.h"
 #include "actions/transport/smtp_login.h"
+#include "core/mutex.h"
 
 namespace tocsin::actions {
 namespace {
@@ -148,11 +148,11 @@ class CurlMailer final : public Mailer {
   };
 
   std::string worked() {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     return worked_;
   }
   void remember(const std::string& login) {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     worked_ = login;
   }
 
@@ -244,8 +244,8 @@ class CurlMailer final : public Mailer {
     curl_easy_setopt(handle, CURLOPT_DEBUGDATA, &transfer);
   }
 
-  std::mutex mutex_;
-  std::string worked_;  // the login that the server took last
+  core::Mutex mutex_;
+  std::string worked_ GUARDED_BY(mutex_);  // the login that the server took last
 };
 
 }  // namespace

@@ -3,8 +3,6 @@
 #include <mqtt_protocol.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <numeric>
 #include <optional>
 #include <stop_token>
@@ -14,6 +12,7 @@
 #include "actions/transport/mqtt_client.h"
 #include "actions/transport/mqtt_flights.h"
 #include "actions/transport/mqtt_packet.h"
+#include "core/mutex.h"
 
 namespace tocsin::actions {
 namespace {
@@ -57,7 +56,7 @@ class MosquittoClient final : public MqttClient {
       thread_.request_stop();
       wake_.notify_all();
       {
-        const std::lock_guard lock(handle_mutex_);
+        const core::MutexLock lock(handle_mutex_);
         mosquitto_disconnect(handle_);
       }
       thread_.join();
@@ -116,11 +115,11 @@ class MosquittoClient final : public MqttClient {
     const std::size_t bytes = packet_bytes(message, options_.version);
     MqttMessage fitting = message;
     {
-      std::unique_lock lock(mutex_);
-      const auto may_send = [&] {
+      const core::MutexLock lock(mutex_);
+      const auto may_send = [&]() REQUIRES(mutex_) {
         return (connected_ && flights_.room(steady())) || refusal_ != 0;
       };
-      if (!wake_.wait_until(lock, deadline, may_send)) {
+      if (!wake_.wait_until(mutex_, deadline, may_send)) {
         out = {MqttFailure::unreachable, 0, connected_ ? "other messages wait" : connect_error_};
         return std::nullopt;
       }
@@ -151,11 +150,11 @@ class MosquittoClient final : public MqttClient {
     int mid = 0;
     int rc = MOSQ_ERR_SUCCESS;
     // Whoever takes the library's queue away does it before this message or after it is known.
-    const std::lock_guard handle(handle_mutex_);
+    const core::MutexLock handle(handle_mutex_);
     rc = mosquitto_publish_v5(handle_, &mid, message.topic.c_str(),
                               static_cast<int>(message.payload.size()), message.payload.data(),
                               message.qos, message.retain, properties.get());
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     const bool kept = (rc == MOSQ_ERR_NO_CONN || rc == MOSQ_ERR_CONN_LOST) && message.qos > 0;
     if (rc == MOSQ_ERR_SUCCESS || kept) {
       return flights_.enter(mid, bytes);
@@ -174,8 +173,9 @@ class MosquittoClient final : public MqttClient {
   // The library keeps what was written and repeats it after a reconnect, so the wait goes on over a
   // short interruption. False: it was taken from the library, and may be sent once more.
   bool await(Ticket ticket, Clock::time_point deadline, MqttResult& out) {
-    std::unique_lock lock(mutex_);
-    if (!wake_.wait_until(lock, deadline, [&] { return flights_.settled(ticket); })) {
+    const core::MutexLock lock(mutex_);
+    if (!wake_.wait_until(mutex_, deadline,
+                          [&]() REQUIRES(mutex_) { return flights_.settled(ticket); })) {
       flights_.abandon(ticket);
       wake_.notify_all();
       out = {MqttFailure::no_answer, 0, "no acknowledgement within the time"};
@@ -197,7 +197,7 @@ class MosquittoClient final : public MqttClient {
   }
 
   bool connected() {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     return connected_;
   }
   static core::Duration steady() { return Clock::now().time_since_epoch(); }
@@ -215,7 +215,7 @@ class MosquittoClient final : public MqttClient {
       const auto password =
           options_.password ? options_.password() : core::Result<std::string>(std::string());
       if (!password) {
-        const std::lock_guard lock(mutex_);
+        const core::MutexLock lock(mutex_);
         connect_error_ = password.error().message;
         refusal_ = MQTT_RC_BAD_USERNAME_OR_PASSWORD;
         wake_.notify_all();
@@ -231,7 +231,7 @@ class MosquittoClient final : public MqttClient {
         handle_, options_.host.c_str(), static_cast<int>(options_.port),
         static_cast<int>(options_.keepalive_seconds), nullptr, properties.get());
     if (rc != MOSQ_ERR_SUCCESS) {
-      const std::lock_guard lock(mutex_);
+      const core::MutexLock lock(mutex_);
       connect_error_ = "cannot connect to " + options_.host + ":" + std::to_string(options_.port) +
                        ": " + mosquitto_strerror(rc);
     }
@@ -245,8 +245,8 @@ class MosquittoClient final : public MqttClient {
     while (!stop.stop_requested()) {
       if (!wanted()) {
         forget();
-        std::unique_lock lock(mutex_);
-        wake_.wait_for(lock, kLookAgain, [&] { return stop.stop_requested(); });
+        const core::MutexLock lock(mutex_);
+        wake_.wait_for(mutex_, kLookAgain, [&] { return stop.stop_requested(); });
         continue;
       }
       const auto began = Clock::now();
@@ -258,12 +258,12 @@ class MosquittoClient final : public MqttClient {
       }
       if (stop.stop_requested()) return;
       const bool good = lost() || Clock::now() - began >= kLongestReconnect;
-      std::unique_lock lock(mutex_);
+      const core::MutexLock lock(mutex_);
       pause = taken_over_ ? kLongestReconnect
               : good      ? kFirstReconnect
                           : std::min(pause * 2, kLongestReconnect);
       taken_over_ = false;
-      wake_.wait_for(lock, pause, [&] { return stop.stop_requested(); });
+      wake_.wait_for(mutex_, pause, [&] { return stop.stop_requested(); });
     }
   }
 
@@ -271,11 +271,11 @@ class MosquittoClient final : public MqttClient {
   int leave() {
     int mid = 0;
     if (!options_.status_topic.empty()) {
-      const std::lock_guard handle(handle_mutex_);
+      const core::MutexLock handle(handle_mutex_);
       mosquitto_publish_v5(handle_, &mid, options_.status_topic.c_str(), 7, "offline", 0, true,
                            nullptr);
       {
-        const std::lock_guard lock(mutex_);
+        const core::MutexLock lock(mutex_);
         flights_.enter_own(mid);
       }
       (void)mosquitto_loop_write(handle_, 1);
@@ -286,19 +286,19 @@ class MosquittoClient final : public MqttClient {
 
   // The broker answers none of so many messages that the library sends no more.
   bool stuck() {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     return flights_.stuck();
   }
 
   // Another router delivers now: what the library has not sent is not ours to send later.
   void forget() {
-    const std::lock_guard handle(handle_mutex_);
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock handle(handle_mutex_);
+    const core::MutexLock lock(mutex_);
     if (!flights_.empty()) take_back();
   }
 
-  // With both mutexes held: those who wait may send their messages again.
-  void take_back() {
+  // Those who wait may send their messages again.
+  void take_back() REQUIRES(handle_mutex_, mutex_) {
     flights_.taken_back();
     // Message ids begin again: a session of before could take one for another.
     mosquitto_reinitialise(handle_, options_.client_id.c_str(), /*clean_session=*/true, this);
@@ -308,8 +308,8 @@ class MosquittoClient final : public MqttClient {
 
   // True: the next connection need not wait.
   bool lost() {
-    const std::lock_guard handle(handle_mutex_);
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock handle(handle_mutex_);
+    const core::MutexLock lock(mutex_);
     connected_ = false;
     const auto loss = flights_.connection_lost(steady());
     if (loss.take_back) take_back();
@@ -320,7 +320,7 @@ class MosquittoClient final : public MqttClient {
                          const mosquitto_property* properties) noexcept {
     auto& self = *static_cast<MosquittoClient*>(user);
     {
-      const std::lock_guard lock(self.mutex_);
+      const core::MutexLock lock(self.mutex_);
       self.connected_ = reason == 0;
       self.refusal_ = reason;
       if (reason == 0) {
@@ -333,12 +333,11 @@ class MosquittoClient final : public MqttClient {
     int mid = 0;
     mosquitto_publish_v5(self.handle_, &mid, self.options_.status_topic.c_str(), 6, "online", 1,
                          true, nullptr);
-    const std::lock_guard lock(self.mutex_);
+    const core::MutexLock lock(self.mutex_);
     self.flights_.enter_own(mid);
   }
 
-  // With mutex_ held.
-  void read_limits(const mosquitto_property* properties) {
+  void read_limits(const mosquitto_property* properties) REQUIRES(mutex_) {
     const BrokerLimits limits = limits_of(properties);
     flights_.limit().announced(limits.packet_bytes);
     most_qos_ = limits.qos;
@@ -348,7 +347,7 @@ class MosquittoClient final : public MqttClient {
   static void on_disconnect(mosquitto*, void* user, int reason,
                             const mosquitto_property*) noexcept {
     auto& self = *static_cast<MosquittoClient*>(user);
-    const std::lock_guard lock(self.mutex_);
+    const core::MutexLock lock(self.mutex_);
     self.connected_ = false;
     self.taken_over_ = reason == MQTT_RC_SESSION_TAKEN_OVER;
     self.connect_error_ = self.taken_over_ ? "another client connected with the same client id"
@@ -359,7 +358,7 @@ class MosquittoClient final : public MqttClient {
                          const mosquitto_property*) noexcept {
     auto& self = *static_cast<MosquittoClient*>(user);
     {
-      const std::lock_guard lock(self.mutex_);
+      const core::MutexLock lock(self.mutex_);
       self.flights_.answer(mid, reason);
     }
     self.wake_.notify_all();
@@ -368,16 +367,16 @@ class MosquittoClient final : public MqttClient {
   MqttOptions options_;
   mosquitto* handle_ = nullptr;
   // Held while a message is handed to the library, and while its queue is taken away; before mutex_.
-  std::mutex handle_mutex_;
-  std::mutex mutex_;  // guards the rest
-  std::condition_variable wake_;
-  bool connected_ = false;
-  bool taken_over_ = false;
-  bool keeps_retained_ = true;
-  int most_qos_ = 2;
-  int refusal_ = 0;  // reason of the last CONNACK that refused
-  std::string connect_error_ = "not connected yet";
-  MqttFlights flights_;
+  core::Mutex handle_mutex_;
+  core::Mutex mutex_;
+  core::CondVar wake_;
+  bool connected_ GUARDED_BY(mutex_) = false;
+  bool taken_over_ GUARDED_BY(mutex_) = false;
+  bool keeps_retained_ GUARDED_BY(mutex_) = true;
+  int most_qos_ GUARDED_BY(mutex_) = 2;
+  int refusal_ GUARDED_BY(mutex_) = 0;  // reason of the last CONNACK that refused
+  std::string connect_error_ GUARDED_BY(mutex_) = "not connected yet";
+  MqttFlights flights_ GUARDED_BY(mutex_);
   std::jthread thread_;
 };
 
