@@ -18,17 +18,17 @@ void Trouble::write(core::Level level, std::string_view event,
 
 void Trouble::set(std::string text) {
   ++count_;
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   text_ = std::move(text);
 }
 
 void Trouble::clear() {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   text_.clear();
 }
 
 std::string Trouble::text() const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   return text_;
 }
 

@@ -4,11 +4,11 @@
 #include <atomic>
 #include <cstdint>
 #include <initializer_list>
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "core/log.h"
+#include "core/mutex.h"
 
 namespace tocsin::hook {
 
@@ -25,8 +25,8 @@ class Trouble final : public core::Log {
   [[nodiscard]] std::uint64_t count() const noexcept { return count_.load(); }
 
  private:
-  mutable std::mutex mutex_;
-  std::string text_;
+  mutable core::Mutex mutex_;
+  std::string text_ GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> count_{0};
 };
 

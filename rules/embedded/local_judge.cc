@@ -116,7 +116,7 @@ void LocalJudge::start() {
 bool LocalJudge::offer(std::string_view key, std::string_view value, std::int64_t time) {
   const std::uint64_t bytes = key.size() + value.size() + kRecordBytes;
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     if (finishing_ || closed_) return false;
     if (bytes_ + bytes > options_.queue_bytes) {
       ++counts_.dropped;
@@ -132,54 +132,56 @@ bool LocalJudge::offer(std::string_view key, std::string_view value, std::int64_
 }
 
 bool LocalJudge::catch_up(milliseconds timeout) {
-  std::unique_lock lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const std::uint64_t until = offered_;
-  return changed_.wait_for(lock, timeout, [&] { return judged_ >= until || closed_ || finished_; });
+  return changed_.wait_for(
+      mutex_, timeout, [&]() REQUIRES(mutex_) { return judged_ >= until || closed_ || finished_; });
 }
 
 bool LocalJudge::finish(milliseconds timeout) {
   {
     // A command that is being handed over ends first; there is no other after it.
-    const std::lock_guard lock(command_mutex_);
+    const core::MutexLock lock(command_mutex_);
     commands_ = false;
   }
-  std::unique_lock lock(mutex_);
+  const core::MutexLock lock(mutex_);
   finishing_ = true;
   changed_.notify_all();
-  return changed_.wait_for(lock, timeout, [&] { return finished_; });
+  return changed_.wait_for(mutex_, timeout, [&]() REQUIRES(mutex_) { return finished_; });
 }
 
 void LocalJudge::close() {
   {
-    const std::lock_guard lock(command_mutex_);
+    const core::MutexLock lock(command_mutex_);
     commands_ = false;
   }
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   closed_ = true;
   changed_.notify_all();
 }
 
 std::vector<KeptIssue> LocalJudge::issues(std::size_t since) const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   if (since >= issues_.size()) return {};
   return {issues_.begin() + static_cast<std::ptrdiff_t>(since), issues_.end()};
 }
 
 bool LocalJudge::wait(std::size_t seen, milliseconds timeout) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, timeout,
-                    [&] { return issues_.size() > seen || finished_ || closed_ || awake_; });
+  const core::MutexLock lock(mutex_);
+  changed_.wait_for(mutex_, timeout, [&]() REQUIRES(mutex_) {
+    return issues_.size() > seen || finished_ || closed_ || awake_;
+  });
   return issues_.size() > seen;
 }
 
 void LocalJudge::wake() {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   awake_ = true;
   changed_.notify_all();
 }
 
 JudgeCounts LocalJudge::counts() const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   JudgeCounts out = counts_;
   out.cost = cost();
   out.waiting = queue_.size();
@@ -192,7 +194,7 @@ void LocalJudge::run() {
     while (turn()) {
     }
   } catch (const std::exception& error) {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     counts_.error = std::string("the rules have ended: ") + error.what();
     finishing_ = finished_ = true;  // takes nothing any more
     queue_.clear();
@@ -205,8 +207,9 @@ bool LocalJudge::turn() {
   std::deque<Queued> taken;
   bool finishing = false;
   {
-    std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, kTick, [&] { return !queue_.empty() || finishing_ || closed_; });
+    const core::MutexLock lock(mutex_);
+    changed_.wait_for(mutex_, kTick,
+                      [&]() REQUIRES(mutex_) { return !queue_.empty() || finishing_ || closed_; });
     if (closed_) return false;
     finishing = finishing_ && queue_.size() <= kBatch;
     while (!queue_.empty() && taken.size() < kBatch) {
@@ -221,7 +224,7 @@ bool LocalJudge::turn() {
   collect();
   cost_ = processor_time().count();
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     judged_ += taken.size();
     counts_.records = judged_;
     finished_ = finishing;
@@ -252,7 +255,7 @@ void LocalJudge::judge(const Queued& queued) {
   }
   if (refusal.empty()) return;
   engine_->skip(ref);
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   ++counts_.refused;
   counts_.error = std::move(refusal);
 }
@@ -277,7 +280,7 @@ bool LocalJudge::worth_telling(const core::Issue& issue) {
 void LocalJudge::note(rules::Event& event) {
   if (auto* issue = std::get_if<core::Issue>(&event)) {
     consider_stop(*issue);
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     if (issues_.size() == kMostIssues) {
       ++counts_.issues_left_out;
       return;
@@ -302,7 +305,7 @@ void LocalJudge::consider_stop(const core::Issue& issue) {
   const auto job = jobs_.find(key);
   if (job == jobs_.end() || stopped_.contains(key)) return;
   if (job->second.world_size > 1) {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     counts_.error = "a run of several ranks is not stopped from within: that takes tocsin up";
     return;
   }
@@ -320,12 +323,12 @@ void LocalJudge::consider_stop(const core::Issue& issue) {
   command.reason = {issue.rule, core::issue_key(issue.labels), 0, issue.event_id, issue.summary};
   command.args = core::ValueMap{{"mode", "checkpoint_then_stop"}};
   send(ingest::encode_command(command, kSource));
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   ++counts_.stops;
 }
 
 void LocalJudge::send(const core::OutRecord& record) {
-  const std::lock_guard lock(command_mutex_);
+  const core::MutexLock lock(command_mutex_);
   if (commands_ && options_.command) options_.command(record);
 }
 

@@ -4,13 +4,11 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -19,6 +17,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/mutex.h"
 #include "core/record.h"
 #include "ingest/ingest.h"
 #include "rules/embedded/chosen_rules.h"
@@ -117,22 +116,22 @@ class LocalJudge : public std::enable_shared_from_this<LocalJudge> {
   const core::Clock& clock_;
   const std::string topic_;
 
-  mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
-  std::deque<Queued> queue_;
-  std::uint64_t bytes_ = 0;
-  std::uint64_t offered_ = 0;
-  std::uint64_t judged_ = 0;
-  bool finishing_ = false;
-  bool finished_ = false;
-  bool closed_ = false;
-  bool awake_ = false;  // nobody waits for issues
-  std::vector<KeptIssue> issues_;
-  JudgeCounts counts_;
+  mutable core::Mutex mutex_;
+  core::CondVar changed_;
+  std::deque<Queued> queue_ GUARDED_BY(mutex_);
+  std::uint64_t bytes_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t offered_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t judged_ GUARDED_BY(mutex_) = 0;
+  bool finishing_ GUARDED_BY(mutex_) = false;
+  bool finished_ GUARDED_BY(mutex_) = false;
+  bool closed_ GUARDED_BY(mutex_) = false;
+  bool awake_ GUARDED_BY(mutex_) = false;  // nobody waits for issues
+  std::vector<KeptIssue> issues_ GUARDED_BY(mutex_);
+  JudgeCounts counts_ GUARDED_BY(mutex_);
 
   std::atomic<std::int64_t> cost_{0};  // nanoseconds
-  std::mutex command_mutex_;  // held while a command is handed over: close() waits for that alone
-  bool commands_ = true;
+  core::Mutex command_mutex_;  // held while a command is handed over: close() waits for that alone
+  bool commands_ GUARDED_BY(command_mutex_) = true;
 
   // ---- of the judging thread
   std::unique_ptr<rules::Engine> engine_;

@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -18,6 +17,7 @@
 #include "collectors/collectors.h"
 #include "collectors/hook/abi/abi_guard.h"
 #include "collectors/hook/identity/bounded_json.h"
+#include "core/mutex.h"
 
 namespace hook = tocsin::hook;
 namespace core = tocsin::core;
@@ -109,13 +109,13 @@ int32_t tocsin_open(const tocsin_options* options, tocsin_client** out) {
     Process& self = process();
     static const int watching = pthread_atfork(nullptr, nullptr, after_fork_in_child);
     (void)watching;
-    const std::lock_guard lock(self.mutex);
+    const core::MutexLock lock(self.mutex);
     if (self.open != nullptr) {
       *out = self.open;
       return TOCSIN_OK;
     }
     tocsin_options known = known_part(options);
-    auto made = make_client(known);
+    auto made = make_client(known, self);
     if (!made) return fail(TOCSIN_INVALID, made.error().message);
     auto handle = std::make_unique<tocsin_client>();
     handle->client = *std::move(made);

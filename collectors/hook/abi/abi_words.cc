@@ -5,7 +5,6 @@
 #include <array>
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -16,6 +15,7 @@
 #include "collectors/hook/identity/bounded_json.h"
 #include "core/fields/command.h"
 #include "core/fields/json_in.h"
+#include "core/mutex.h"
 
 namespace hook = tocsin::hook;
 namespace core = tocsin::core;
@@ -44,7 +44,7 @@ std::int32_t copy_out(const std::string& value, char* buffer, std::size_t size,
 // For calls of threads that live beside the one that closes: null once the handle is closed, which
 // is not looked into.
 std::shared_ptr<hook::Client> client_of(const tocsin_client* handle) {
-  const std::lock_guard lock(process().mutex);
+  const core::MutexLock lock(process().mutex);
   return handle != nullptr && process().open == handle ? handle->client : nullptr;
 }
 
@@ -180,7 +180,7 @@ int32_t tocsin_issues(tocsin_client* handle, uint64_t since, char* buffer, size_
                       size_t* length) {
   if (handle == nullptr) {
     return guarded([&]() -> std::int32_t {
-      const std::lock_guard lock(process().mutex);
+      const core::MutexLock lock(process().mutex);
       if (process().last_issues.empty()) return TOCSIN_NOT_FOUND;
       Json all = Json::parse(process().last_issues, nullptr, false);
       const std::size_t skip = std::min<std::size_t>(static_cast<std::size_t>(since), all.size());
@@ -226,7 +226,7 @@ int32_t tocsin_flush(tocsin_client* handle, uint32_t milliseconds) {
 int32_t tocsin_close(tocsin_client* handle, const char* outcome, uint32_t milliseconds) {
   return with(handle, [&](hook::Client&) -> std::int32_t {
     {
-      const std::lock_guard lock(process().mutex);
+      const core::MutexLock lock(process().mutex);
       if (process().open != handle) return fail(TOCSIN_CLOSED, "closed already");
     }
     return hook::close_open_client(hook::ending_of(text(outcome)),
@@ -248,7 +248,7 @@ int32_t tocsin_close_at_exit(tocsin_client* handle, const char* outcome, uint32_
 
 int32_t tocsin_closed(char* buffer, size_t size, size_t* length) {
   return guarded([&]() -> std::int32_t {
-    const std::lock_guard lock(process().mutex);
+    const core::MutexLock lock(process().mutex);
     if (process().last_counters.empty()) return TOCSIN_NOT_FOUND;
     Json out = Json::parse(process().last_counters, nullptr, false);
     out["loss"] = process().loss;

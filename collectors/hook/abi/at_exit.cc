@@ -3,11 +3,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "collectors/hook/abi/process.h"
 #include "collectors/hook/identity/bounded_json.h"
+#include "core/mutex.h"
 
 namespace tocsin::hook {
 namespace {
@@ -35,7 +35,7 @@ Registered& registered() {
 void tell_last_issues() {
   std::string all;
   {
-    const std::lock_guard lock(process().mutex);
+    const core::MutexLock lock(process().mutex);
     all = process().last_issues;
   }
   if (all.empty() || quiet()) return;
@@ -51,7 +51,7 @@ void at_exit(int status, void* /*unused*/) noexcept {
     const Registered& what = registered();
     (void)close_open_client(ending_at(status, what.ending), what.timeout);
     const std::string loss = [] {
-      const std::lock_guard lock(process().mutex);
+      const core::MutexLock lock(process().mutex);
       return process().loss;
     }();
     tell_last_issues();
@@ -82,13 +82,13 @@ Ending ending_at(int status, Ending given) {
 bool close_open_client(const Ending& ending, std::chrono::milliseconds timeout) {
   std::unique_ptr<tocsin_client> handle;
   {
-    const std::lock_guard lock(process().mutex);
+    const core::MutexLock lock(process().mutex);
     handle.reset(std::exchange(process().open, nullptr));
   }
   if (handle == nullptr) return true;
   const bool delivered =
       Client::close(handle->client, ending.outcome, ending.error, ending.exit_code, timeout);
-  const std::lock_guard lock(process().mutex);
+  const core::MutexLock lock(process().mutex);
   process().last_counters = handle->client->counters();
   process().loss = handle->client->loss();
   process().last_issues.clear();

@@ -34,7 +34,8 @@ Process& process() {
 void after_fork_in_child() {
   Process& self = process();
   self.generation.fetch_add(1);
-  new (&self.mutex) std::mutex;
+  new (&self.mutex) core::Mutex;
+  const core::MutexLock lock(self.mutex);
   self.open = nullptr;
   close_sockets_in_child();
 }
@@ -43,7 +44,7 @@ std::string text(const char* given) {
   return given == nullptr ? std::string() : std::string(given);
 }
 
-core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options) {
+core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options, Process& self) {
   if (options.out != nullptr && *options.out == '\0') {
     return parse_place("out", "").error();
   }
@@ -67,10 +68,9 @@ core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options)
   session.version = core::version();
   session.cluster = settings->cluster;
   // A clock that was set back must not make the second client of a process look like the first.
-  std::uint64_t& newest = process().incarnation;
-  newest =
-      std::max(newest + 1, static_cast<std::uint64_t>(core::nanoseconds(process().clock.now())));
-  session.incarnation = newest;
+  self.incarnation = std::max(self.incarnation + 1,
+                              static_cast<std::uint64_t>(core::nanoseconds(self.clock.now())));
+  session.incarnation = self.incarnation;
   const std::uint64_t incarnation = session.incarnation;
   ClientOptions client_options;
   if (options.queue_bytes > 0) client_options.queue_bytes = options.queue_bytes;
@@ -81,7 +81,7 @@ core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options)
   client_options.spool = spool_directory(*settings, *identity, incarnation);
   client_options.command_share = command_share(*settings, identity->run);
   auto trouble = std::make_shared<Trouble>();
-  const core::Clock& clock = process().clock;
+  const core::Clock& clock = self.clock;
   auto endpoints = make_endpoints(*settings, *identity, trouble, incarnation);
   auto made = std::make_shared<Client>(std::move(session), *std::move(plan), std::move(endpoints),
                                        trouble, clock, std::move(client_options),

@@ -6,11 +6,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "collectors/hook/client/client.h"
 #include "collectors/hook/tocsin_client.h"
+#include "core/mutex.h"
 #include "core/system_clock.h"
 
 /// Opaque to callers. `generation` tells the process that opened it from its children; `pid` from
@@ -25,13 +25,14 @@ namespace tocsin::hook {
 
 /// State of the process. Never destroyed: threads may outlive main().
 struct Process {
-  std::mutex mutex;
+  core::Mutex mutex;
   core::SystemClock clock;
-  tocsin_client* open = nullptr;
-  std::uint64_t incarnation = 0;  // of the newest client
-  std::string last_counters;      // of the client that was closed last
-  std::string loss;               // what it could not deliver, in words; empty: nothing
-  std::string last_issues;        // of its rules, as tocsin_issues() gives them; empty: it had none
+  tocsin_client* open GUARDED_BY(mutex) = nullptr;
+  std::uint64_t incarnation GUARDED_BY(mutex) = 0;  // of the newest client
+  std::string last_counters GUARDED_BY(mutex);      // of the client that was closed last
+  std::string loss GUARDED_BY(mutex);  // what it could not deliver, in words; empty: nothing
+  // Of its rules, as tocsin_issues() gives them; empty: it had none.
+  std::string last_issues GUARDED_BY(mutex);
   std::atomic<std::uint64_t> generation{1};
 };
 Process& process();
@@ -44,6 +45,7 @@ void after_fork_in_child();
 std::string text(const char* given);
 
 /// Starts nothing. Errors are those of settings, identity and capture.
-core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options);
+core::Result<std::shared_ptr<Client>> make_client(const tocsin_options& options, Process& self)
+    REQUIRES(self.mutex);
 
 }  // namespace tocsin::hook

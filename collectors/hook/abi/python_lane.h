@@ -1,82 +1,100 @@
 // Functions of CPython over the library's own objects: what their makers share.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "collectors/hook/abi/abi_guard.h"
 #include "collectors/hook/abi/python_calls.h"
 #include "collectors/hook/abi/step_lane.h"
 #include "collectors/hook/abi/step_lease.h"
+#include "core/mutex.h"
 
 namespace tocsin::hook {
 
 /// Of one client, shared by all functions that were made for it. After close() nothing is done any more.
 class Lane {
  public:
-  explicit Lane(tocsin_client* handle) : handle_(handle), lane_(process().clock) {}
+  /// `handle` is open, and of this process.
+  explicit Lane(tocsin_client* handle) : generation_(handle->generation), handle_(handle) {}
 
   /// Runs `call(StepLane&, Session&)`; `otherwise` where the client is closed or another process's. Nothing of a parent is
   /// touched, not even its lock.
   template <typename T, typename F>
   T with(T otherwise, F&& call) noexcept {
-    if (!is_ours(handle_)) return otherwise;
-    T out = otherwise;
-    (void)guarded([&]() -> std::int32_t {
-      const std::lock_guard lock(mutex_);  // of a Python without its global lock
-      if (handle_ != nullptr) out = call(lane_, handle_->client->session());
-      return TOCSIN_OK;
-    });
-    return out;
+    return on_state(otherwise,
+                    [&](State& state, Session& session) { return call(state.lane, session); });
   }
   /// Runs `call(StepLease&, StepLane&, Session&)` while the clock is lent; else as above.
   template <typename T, typename F>
   T lent(T otherwise, F&& call) noexcept {
-    return with(otherwise, [&](StepLane& lane, Session& session) {
-      return lease_.owner == nullptr ? otherwise : call(lease_, lane, session);
+    return on_state(otherwise, [&](State& state, Session& session) {
+      return state.lease.owner == nullptr ? otherwise : call(state.lease, state.lane, session);
     });
   }
   /// As above, unless the clock is wanted back: whoever asks so leaves what comes next to Python.
   template <typename T, typename F>
   T carried(T otherwise, F&& call) noexcept {
-    return with(otherwise, [&](StepLane& lane, Session& session) {
-      return lease_.owner == nullptr || wanted_ ? otherwise : call(lease_, lane, session);
+    return on_state(otherwise, [&](State& state, Session& session) {
+      return state.lease.owner == nullptr || state.wanted ? otherwise
+                                                          : call(state.lease, state.lane, session);
     });
   }
   /// From any thread.
   void want(bool wanted) noexcept {
-    with(0, [&](StepLane&, Session&) {
-      wanted_ = wanted;
+    on_state(0, [&](State& state, Session&) {
+      state.wanted = wanted;
       return 0;
     });
   }
   /// Null owner: it is lent to nobody.
   void lend(const StepLease& lease) noexcept {
-    with(0, [&](StepLane&, Session&) {
-      lease_ = lease;
+    on_state(0, [&](State& state, Session&) {
+      state.lease = lease;
       return 0;
     });
   }
-  [[nodiscard]] tocsin_client* handle() const noexcept { return handle_; }
-  [[nodiscard]] std::int64_t now() const { return lane_.now(); }
+  /// Null once it is closed.
+  [[nodiscard]] tocsin_client* handle() const noexcept { return handle_.load(); }
+  [[nodiscard]] std::int64_t now() const { return core::nanoseconds(process().clock.now()); }
   void close() noexcept {
-    if (!is_ours(handle_)) {
+    if (!is_ours()) {
       handle_ = nullptr;
       return;
     }
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     handle_ = nullptr;
   }
 
  private:
-  std::mutex mutex_;
-  tocsin_client* handle_;
-  StepLane lane_;
-  StepLease lease_;
-  bool wanted_ = false;  // back, in Python
+  struct State {
+    StepLane lane{process().clock};
+    StepLease lease;
+    bool wanted = false;  // back, in Python
+  };
+  [[nodiscard]] bool is_ours() const noexcept {
+    return generation_ == process().generation.load(std::memory_order_relaxed);
+  }
+  template <typename T, typename F>
+  T on_state(T otherwise, F&& call) noexcept {
+    if (!is_ours()) return otherwise;
+    T out = otherwise;
+    (void)guarded([&]() -> std::int32_t {
+      const core::MutexLock lock(mutex_);  // of a Python without its global lock
+      tocsin_client* const open = handle_.load(std::memory_order_relaxed);
+      if (open != nullptr) out = call(state_, open->client->session());
+      return TOCSIN_OK;
+    });
+    return out;
+  }
+
+  const std::uint64_t generation_;
+  core::Mutex mutex_;
+  std::atomic<tocsin_client*> handle_;  // changes only under mutex_, in the process that opened it
+  State state_ GUARDED_BY(mutex_);
 };
 
 using LaneRef = std::shared_ptr<Lane>;

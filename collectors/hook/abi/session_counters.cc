@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "collectors/hook/publish/session.h"
+#include "core/mutex.h"
 
 namespace tocsin::hook {
 
@@ -19,7 +20,7 @@ ValueMap governed(const CaptureControl& capture) {
 }  // namespace
 
 ValueMap Session::counters() const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const StepCounter::Steps& steps = steps_.steps();
   const Governor& governor = capture_.governor();
   core::ValueList left_out;

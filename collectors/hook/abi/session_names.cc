@@ -3,6 +3,7 @@
 
 #include "collectors/hook/publish/session.h"
 #include "core/limits.h"
+#include "core/mutex.h"
 
 namespace tocsin::hook {
 
@@ -14,7 +15,7 @@ std::string Session::fitting(std::string_view text, std::size_t most) {
 }
 
 std::uint64_t Session::name(std::string_view text, const NameInfo& info) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   if (info.type == core::DictionaryType::tensor) capture_.forget_due();
   if (info.type == core::DictionaryType::span_args) return names_.put(text, info, capture_.plan());
   const std::string name = fitting(text, core::limit::kNameBytes);
@@ -27,7 +28,7 @@ std::uint64_t Session::name(std::string_view text, const NameInfo& info) {
 }
 
 std::uint64_t Session::collection(std::string_view name) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   return capture_.collection(fitting(name, core::limit::kHostBytes));
 }
 

@@ -93,7 +93,7 @@ void CommandBoard::take(const core::RecordView& record, core::WallTime now) {
       std::find(command.ranks.begin(), command.ranks.end(), me.rank) == command.ranks.end()) {
     return;
   }
-  const std::unique_lock lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const auto taken = taken_.find(command.action);
   const auto refused = refusals_.find(command.action);
   if ((taken != taken_.end() && taken->second.same(command)) ||
@@ -138,14 +138,14 @@ bool CommandBoard::accept(const Command& command) {
 }
 
 void CommandBoard::withdraw(const std::string& action) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   if (slots_.erase(action) == 0) return;
   if (captures(action)) session_.withdraw_capture(action);
   refresh();
 }
 
 std::optional<core::WallTime> CommandBoard::expire(core::WallTime now) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   bool changed = false;
   std::optional<core::WallTime> next;
   for (auto slot = slots_.begin(); slot != slots_.end();) {
@@ -180,7 +180,7 @@ void CommandBoard::refresh() {
 std::int32_t CommandBoard::ask(std::int64_t train_step) {
   asked_.store(train_step);
   if (bits() == 0) return 0;
-  const std::lock_guard lock(mutex_);  // a command may just have turned out to be too late
+  const core::MutexLock lock(mutex_);  // a command may just have turned out to be too late
   const std::int32_t wanted = bits();
   const auto stop = slots_.find(kStop);
   const bool later = stop != slots_.end() && train_step < not_before_step(stop->second.command);
@@ -188,7 +188,7 @@ std::int32_t CommandBoard::ask(std::int64_t train_step) {
 }
 
 std::optional<std::string> CommandBoard::read(std::string_view slot) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const auto at = slots_.find(slot);
   if (at == slots_.end()) return std::nullopt;
   at->second.seen = true;
@@ -198,7 +198,7 @@ std::optional<std::string> CommandBoard::read(std::string_view slot) {
 }
 
 std::vector<std::string> CommandBoard::unseen() const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   std::vector<std::string> out;
   for (const auto& [action, slot] : slots_) {
     if (!slot.seen) out.push_back(action);
@@ -207,19 +207,19 @@ std::vector<std::string> CommandBoard::unseen() const {
 }
 
 void CommandBoard::register_slot(std::string_view slot) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   registered_.emplace(slot);
 }
 
 std::uint64_t CommandBoard::revision_of(std::string_view slot, std::string_view command_id) const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const auto newest = taken_.find(slot);
   return newest != taken_.end() && newest->second.command_id == command_id ? newest->second.revision
                                                                            : 1;
 }
 
 bool CommandBoard::stopped_by_person() const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const auto stop = slots_.find(kStop);
   if (stop == slots_.end()) return false;
   const core::Command& command = stop->second.command;

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,6 +13,7 @@
 
 #include "collectors/hook/publish/session.h"
 #include "core/command.h"
+#include "core/mutex.h"
 #include "core/record.h"
 #include "core/time.h"
 
@@ -57,16 +57,16 @@ class CommandBoard {
     bool seen = false;
   };
   void withdraw(const std::string& action);
-  bool accept(const core::Command& command);
-  void refuse(const core::Command& command, std::string_view reason);
+  bool accept(const core::Command& command) REQUIRES(mutex_);
+  void refuse(const core::Command& command, std::string_view reason) REQUIRES(mutex_);
   void answer(const core::Command& command, std::string_view phase, std::string_view reason);
   [[nodiscard]] bool for_this_launch(const core::Command& command) const;
-  std::string_view refusal(const core::Command& command, core::WallTime now) const;
-  void refresh();
+  std::string_view refusal(const core::Command& command, core::WallTime now) const REQUIRES(mutex_);
+  void refresh() REQUIRES(mutex_);
 
   Session& session_;
-  mutable std::mutex mutex_;
-  std::map<std::string, Slot, std::less<>> slots_;
+  mutable core::Mutex mutex_;
+  std::map<std::string, Slot, std::less<>> slots_ GUARDED_BY(mutex_);
   struct Handled {
     std::string command_id;
     std::uint64_t revision = 0;
@@ -75,9 +75,9 @@ class CommandBoard {
     }
   };
   // Newest per slot. When another client of the node takes over, everything is read again.
-  std::map<std::string, Handled, std::less<>> taken_;
-  std::map<std::string, Handled, std::less<>> refusals_;
-  std::set<std::string, std::less<>> registered_;
+  std::map<std::string, Handled, std::less<>> taken_ GUARDED_BY(mutex_);
+  std::map<std::string, Handled, std::less<>> refusals_ GUARDED_BY(mutex_);
+  std::set<std::string, std::less<>> registered_ GUARDED_BY(mutex_);
   // A loop writes where it stands and then reads what is wanted; the reading thread writes what is
   // wanted and then reads where the loop stands. In one total order (the default of atomics) at
   // least one of the two sees the other, so a rank never passes its step without either a stop or

@@ -5,30 +5,30 @@
 namespace tocsin::hook {
 
 void Handover::ask(Asked request) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   asked_ = request;
   answered_ = false;
 }
 
 bool Handover::wait_for_answer(std::chrono::nanoseconds timeout) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, timeout, [this] { return answered_; });
+  const core::MutexLock lock(mutex_);
+  changed_.wait_for(mutex_, timeout, [this]() REQUIRES(mutex_) { return answered_; });
   return answered_ && answer_;
 }
 
 void Handover::start(int threads) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   threads_ = threads;
 }
 
 void Handover::wait_until_all_left(std::chrono::nanoseconds timeout) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, timeout, [this] { return threads_ == 0; });
+  const core::MutexLock lock(mutex_);
+  changed_.wait_for(mutex_, timeout, [this]() REQUIRES(mutex_) { return threads_ == 0; });
 }
 
 void Handover::close() {
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     closing_ = true;
   }
   changed_.notify_all();
@@ -37,7 +37,7 @@ void Handover::close() {
 Handover::Asked Handover::take(std::shared_ptr<core::RecordPublisher> publisher) {
   Asked taken;
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     publisher_.swap(publisher);  // the former one goes without the lock
     taken = std::exchange(asked_, Asked{});
   }
@@ -47,7 +47,7 @@ Handover::Asked Handover::take(std::shared_ptr<core::RecordPublisher> publisher)
 
 void Handover::answer(bool done) {
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     answered_ = true;
     answer_ = done;
   }
@@ -55,21 +55,22 @@ void Handover::answer(bool done) {
 }
 
 void Handover::wait_until_alone() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return threads_ == 1; });
+  const core::MutexLock lock(mutex_);
+  changed_.wait(mutex_, [this]() REQUIRES(mutex_) { return threads_ == 1; });
   publisher_.reset();
 }
 
 std::shared_ptr<core::RecordPublisher> Handover::wait_for_publisher(
     std::chrono::nanoseconds timeout) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, timeout, [this] { return publisher_ != nullptr || closing_; });
+  const core::MutexLock lock(mutex_);
+  changed_.wait_for(mutex_, timeout,
+                    [this]() REQUIRES(mutex_) { return publisher_ != nullptr || closing_; });
   return closing_ ? nullptr : publisher_;
 }
 
 void Handover::leave() {
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     --threads_;
   }
   changed_.notify_all();

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 
+#include "core/mutex.h"
 #include "core/record_publisher.h"
 #include "core/time.h"
 
@@ -47,14 +46,15 @@ class Handover {
   void leave();
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  Asked asked_;
-  bool answered_ = false;
-  bool answer_ = false;
-  bool closing_ = false;
-  int threads_ = 0;
-  std::shared_ptr<core::RecordPublisher> publisher_;  // lent by the sending thread
+  core::Mutex mutex_;
+  core::CondVar changed_;
+  Asked asked_ GUARDED_BY(mutex_);
+  bool answered_ GUARDED_BY(mutex_) = false;
+  bool answer_ GUARDED_BY(mutex_) = false;
+  bool closing_ GUARDED_BY(mutex_) = false;
+  int threads_ GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<core::RecordPublisher> publisher_
+      GUARDED_BY(mutex_);  // lent by the sending thread
 };
 
 }  // namespace tocsin::hook

@@ -3,12 +3,12 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
-#include <mutex>
 #include <optional>
 #include <type_traits>
 #include <utility>
 
 #include "core/json.h"
+#include "core/mutex.h"
 #include "core/topics.h"
 
 namespace tocsin::hook {
@@ -111,9 +111,9 @@ core::Result<const EngineLibrary*> load() {
 
 // A library that could not be loaded is looked for again at the next watch.
 core::Result<const EngineLibrary*> library() {
-  static std::mutex mutex;
-  static const EngineLibrary* loaded = nullptr;
-  const std::lock_guard lock(mutex);
+  static core::Mutex mutex;
+  static const EngineLibrary* loaded GUARDED_BY(mutex) = nullptr;
+  const core::MutexLock lock(mutex);
   if (loaded == nullptr) {
     auto found = load();
     if (!found) return found;

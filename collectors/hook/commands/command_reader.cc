@@ -103,8 +103,9 @@ core::Status CommandReader::read_source(milliseconds at_most) {
       wait(wakeup_, kReopenAfter);
       return opened.error();
     }
-    const std::lock_guard lock(source_mutex_);
     source_ = *std::move(opened);
+    const core::MutexLock lock(mutex_);
+    to_wake_ = source_.get();
   }
   if (wakeup_.take()) return core::ok();  // before there was a source that could be woken
   const auto polled = source_->poll(at_most, 100, [&](const core::RecordView& record) {
@@ -120,16 +121,17 @@ core::Status CommandReader::read_source(milliseconds at_most) {
 
 void CommandReader::wake() {
   wakeup_.set();
-  const std::lock_guard lock(source_mutex_);
-  if (source_ != nullptr) source_->wake();
+  const core::MutexLock lock(mutex_);
+  if (to_wake_ != nullptr) to_wake_->wake();
 }
 
 void CommandReader::close() {
   if (source_ != nullptr) source_->close(kCloseSource);
   {
-    const std::lock_guard lock(source_mutex_);
-    source_.reset();
+    const core::MutexLock lock(mutex_);
+    to_wake_ = nullptr;
   }
+  source_.reset();
   leader_.reset();
   server_.reset();
   role_ = Role::none;

@@ -6,11 +6,11 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "collectors/hook/commands/command_share.h"
+#include "core/mutex.h"
 #include "core/record_source.h"
 #include "core/result.h"
 
@@ -55,9 +55,10 @@ class CommandReader {
   std::unique_ptr<CommandServer> server_;
   std::unique_ptr<CommandFollower> leader_;
   std::chrono::steady_clock::time_point look_again_{};
-  int elections_ = 0;        // in a row without an end
-  std::mutex source_mutex_;  // source_ is replaced only under it, for wake()
+  int elections_ = 0;  // in a row without an end
   std::unique_ptr<core::RecordSource> source_;
+  core::Mutex mutex_;
+  core::RecordSource* to_wake_ GUARDED_BY(mutex_) = nullptr;  // source_, for other threads
 };
 
 std::string_view to_string(CommandReader::Role role) noexcept;

@@ -47,7 +47,7 @@ CommandServer::CommandServer(LocalSocket listener) : listener_(std::move(listene
 
 CommandServer::~CommandServer() {
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     closing_ = true;
   }
   wakeup_.set();
@@ -57,7 +57,7 @@ CommandServer::~CommandServer() {
 void CommandServer::publish(const core::RecordView& record) {
   const std::string message = encode_command_message(record);
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     const std::string key(record.key.value_or(std::string_view{}));
     // A withdrawal is kept, too: a follower may hold what was withdrawn while nobody read.
     if (newest_.size() < kMaxKeys || newest_.count(key) != 0) newest_[key] = message;
@@ -91,14 +91,15 @@ void CommandServer::serve() {
   while (true) {
     std::optional<std::chrono::milliseconds> wait;
     {
-      const std::lock_guard lock(mutex_);
+      const core::MutexLock lock(mutex_);
       if (closing_) return;
       const auto now = std::chrono::steady_clock::now();
       if (now >= alive_at) {
         alive_at = now + kKeepAlive;
         for (Follower& follower : followers_) follower.pending += keep_alive_message();
       }
-      std::erase_if(followers_, [&](Follower& follower) { return !send_pending(follower); });
+      std::erase_if(followers_,
+                    [&](Follower& follower) REQUIRES(mutex_) { return !send_pending(follower); });
       waited.assign({{listener_.get(), POLLIN, 0}, {wakeup_.descriptor(), POLLIN, 0}});
       for (const Follower& follower : followers_) {
         const int wanted = POLLRDHUP | (follower.pending.empty() ? 0 : POLLOUT);
@@ -109,7 +110,7 @@ void CommandServer::serve() {
     // Nobody to talk to: nothing to wake up for.
     (void)poll(waited.data(), waited.size(), wait ? static_cast<int>(wait->count()) : -1);
     wakeup_.take();
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     if (closing_) return;
     for (std::size_t i = waited.size(); i-- > 2;) {
       if ((waited[i].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {

@@ -6,13 +6,13 @@
 #include <cstddef>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "collectors/hook/commands/local_socket.h"
+#include "core/mutex.h"
 #include "core/record.h"
 #include "core/result.h"
 
@@ -58,13 +58,14 @@ class CommandServer {
     std::string pending;
   };
   void serve();
-  void welcome();
-  bool send_pending(Follower& follower);
+  void welcome() REQUIRES(mutex_);
+  bool send_pending(Follower& follower) REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::map<std::string, std::string, std::less<>> newest_;  // by record key, as messages
-  std::vector<Follower> followers_;
-  bool closing_ = false;
+  core::Mutex mutex_;
+  std::map<std::string, std::string, std::less<>> newest_
+      GUARDED_BY(mutex_);  // by record key, as messages
+  std::vector<Follower> followers_ GUARDED_BY(mutex_);
+  bool closing_ GUARDED_BY(mutex_) = false;
   LocalSocket listener_;
   Wakeup wakeup_;
   std::thread thread_;

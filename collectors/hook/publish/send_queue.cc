@@ -72,7 +72,7 @@ bool SendQueue::push(QueuedRecord record) {
   const std::uint64_t bytes = size_of(record);
   bool much = false;
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     ++pushed_[index(record.precedence)];
     if (bytes_ + bytes > capacity_ && !make_room(record.precedence, bytes)) {
       count(record);
@@ -91,7 +91,7 @@ bool SendQueue::push(QueuedRecord record) {
 }
 
 std::optional<QueuedRecord> SendQueue::pop() {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   std::deque<QueuedRecord>* lane = oldest();
   if (lane == nullptr) return std::nullopt;
   QueuedRecord record = std::move(lane->front());
@@ -101,21 +101,23 @@ std::optional<QueuedRecord> SendQueue::pop() {
 }
 
 void SendQueue::put_back(QueuedRecord record) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   bytes_ += size_of(record);
   record.place = --first_place_;
   lanes_[index(record.precedence)].push_front(std::move(record));
 }
 
 void SendQueue::wait(std::chrono::nanoseconds timeout, bool only_wake) {
-  std::unique_lock lock(mutex_);
-  filled_.wait_for(lock, timeout, [&] { return woken_ || (!only_wake && oldest() != nullptr); });
+  const core::MutexLock lock(mutex_);
+  filled_.wait_for(mutex_, timeout, [&]() REQUIRES(mutex_) {
+    return woken_ || (!only_wake && oldest() != nullptr);
+  });
   woken_ = false;
 }
 
 void SendQueue::wake() {
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     woken_ = true;
   }
   ++wakes_;
@@ -123,7 +125,7 @@ void SendQueue::wake() {
 }
 
 std::vector<Gap> SendQueue::take_gaps() {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   std::vector<Gap> out;
   if (bytes_ > capacity_ / 2) return out;
   for (Gap& gap : gaps_) {
@@ -133,7 +135,7 @@ std::vector<Gap> SendQueue::take_gaps() {
 }
 
 std::uint64_t SendQueue::purge() {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   std::uint64_t purged = 0;
   for (std::deque<QueuedRecord>& lane : lanes_) {
     purged += lane.size();
@@ -145,29 +147,29 @@ std::uint64_t SendQueue::purge() {
 }
 
 void SendQueue::count_lost(const QueuedRecord& record) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   count(record);
 }
 
 std::uint64_t SendQueue::bytes() const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   return bytes_;
 }
 
 std::size_t SendQueue::size() const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   std::size_t size = 0;
   for (const std::deque<QueuedRecord>& lane : lanes_) size += lane.size();
   return size;
 }
 
 std::array<std::uint64_t, kPrecedences> SendQueue::dropped() const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   return dropped_;
 }
 
 std::array<std::uint64_t, kPrecedences> SendQueue::pushed() const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   return pushed_;
 }
 

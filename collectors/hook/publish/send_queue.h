@@ -6,16 +6,15 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/mutex.h"
 #include "core/record.h"
 
 namespace tocsin::hook {
@@ -86,25 +85,25 @@ class SendQueue {
   [[nodiscard]] std::array<std::uint64_t, kPrecedences> pushed() const;   // frames, ever
 
  private:
-  void count(const QueuedRecord& record);
-  bool make_room(Precedence above, std::uint64_t bytes);
-  [[nodiscard]] std::deque<QueuedRecord>* oldest();
+  void count(const QueuedRecord& record) REQUIRES(mutex_);
+  bool make_room(Precedence above, std::uint64_t bytes) REQUIRES(mutex_);
+  [[nodiscard]] std::deque<QueuedRecord>* oldest() REQUIRES(mutex_);
 
   std::function<void(const core::OutRecord&)> tap_;
-  mutable std::mutex mutex_;
-  std::condition_variable filled_;
+  mutable core::Mutex mutex_;
+  core::CondVar filled_;
   // One per precedence, so that what is dropped is found at once; `place` is the order over all.
-  std::array<std::deque<QueuedRecord>, kPrecedences> lanes_;
-  std::int64_t next_place_ = 0;
-  std::int64_t first_place_ = 0;
-  std::uint64_t capacity_;
-  std::uint64_t bytes_ = 0;
-  bool woken_ = false;
+  std::array<std::deque<QueuedRecord>, kPrecedences> lanes_ GUARDED_BY(mutex_);
+  std::int64_t next_place_ GUARDED_BY(mutex_) = 0;
+  std::int64_t first_place_ GUARDED_BY(mutex_) = 0;
+  const std::uint64_t capacity_;
+  std::uint64_t bytes_ GUARDED_BY(mutex_) = 0;
+  bool woken_ GUARDED_BY(mutex_) = false;
   std::atomic<bool> idle_{false};
   std::atomic<std::uint64_t> wakes_{0};
-  std::array<Gap, kPrecedences> gaps_{};
-  std::array<std::uint64_t, kPrecedences> dropped_{};
-  std::array<std::uint64_t, kPrecedences> pushed_{};
+  std::array<Gap, kPrecedences> gaps_ GUARDED_BY(mutex_){};
+  std::array<std::uint64_t, kPrecedences> dropped_ GUARDED_BY(mutex_){};
+  std::array<std::uint64_t, kPrecedences> pushed_ GUARDED_BY(mutex_){};
 };
 
 }  // namespace tocsin::hook

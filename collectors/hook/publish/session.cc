@@ -47,13 +47,13 @@ const Name* Session::known(std::uint64_t id) {
 }
 
 bool Session::wanted(std::string_view name, std::optional<core::Role> role) const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const core::Role known = role.value_or(role_by_name(core::DictionaryType::tensor, name));
   return capture_.plan().collections_of(name, known) != 0;
 }
 
 void Session::set_mode(Mode mode) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   if (!steps_.may_enter(mode)) return;
   // What was logged in an evaluation without step() still makes one batch.
   if (steps_.open() && steps_.mode() != Mode::train) finish_step(false, 1);
@@ -64,18 +64,18 @@ void Session::set_mode(Mode mode) {
 }
 
 bool Session::due(std::uint64_t collection) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   return capture_.wants(collection, steps_);
 }
 
 bool Session::due_at(std::uint64_t collection, std::uint32_t ahead) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   return capture_.wants_at(collection, ahead, steps_);
 }
 
 void Session::due_of(std::span<const std::uint64_t> ids, std::uint32_t ahead,
                      std::span<std::uint8_t> due) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const CollectionMask mask = capture_.due_ahead(ahead, steps_);
   for (std::size_t i = 0; i < ids.size() && i < due.size(); ++i) {
     const Name* name = names_.find(ids[i]);
@@ -85,7 +85,7 @@ void Session::due_of(std::span<const std::uint64_t> ids, std::uint32_t ahead,
 }
 
 std::size_t Session::tensors(std::span<const LentTensor> tensors) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const core::Duration since = capture_.measuring_since();
   announcer_.ensure_started();
   const CollectionMask due = capture_.due(steps_);
@@ -178,7 +178,7 @@ void Session::admit(std::span<const LentTensor> tensors, CollectionMask due) {
 }
 
 std::size_t Session::statistics(std::span<const core::SummaryRow> rows) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const core::Duration since = clock_.monotonic();
   announcer_.ensure_started();
   std::size_t written = 0;
@@ -198,7 +198,7 @@ std::size_t Session::statistics(std::span<const core::SummaryRow> rows) {
 }
 
 void Session::scalars(std::span<const std::uint64_t> ids, std::span<const double> values) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const bool due = capture_.scalars_due(steps_.step());
   for (std::size_t i = 0; i < ids.size() && i < values.size(); ++i) {
     if (add_scalar(ids[i], values[i], due)) steps_.touch();
@@ -216,7 +216,7 @@ bool Session::add_scalar(std::uint64_t name, double value, bool due) {
 
 void Session::span(std::uint64_t name, std::uint64_t track, std::int64_t start,
                    std::int64_t duration, std::uint64_t args) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   add_span(name, track, start, duration, args);
 }
 
@@ -238,13 +238,13 @@ void Session::add_span(std::uint64_t name, std::uint64_t track, std::int64_t sta
 }
 
 void Session::step_end(bool optimizer_skipped, std::uint32_t micro_steps) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   finish_step(optimizer_skipped, micro_steps);
 }
 
 bool Session::step_next(std::span<const ScalarValue> scalars, std::span<const PhaseTime> times,
                         bool optimizer_skipped, std::uint32_t micro_steps) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   if (!scalars.empty()) {
     const bool due = capture_.scalars_due(steps_.step());
     for (const ScalarValue& scalar : scalars) add_scalar(scalar.name, scalar.value, due);
@@ -283,7 +283,7 @@ void Session::finish_step(bool optimizer_skipped, std::uint32_t micro_steps) {
 
 void Session::resume(const StepCounter::Steps& steps, std::int64_t global_step,
                      std::optional<std::int64_t> continues_from) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   frames_.flush();
   steps_.resume(steps, global_step);
   train_step_ = steps_.of(Mode::train);
@@ -292,7 +292,7 @@ void Session::resume(const StepCounter::Steps& steps, std::int64_t global_step,
 }
 
 ValueMap Session::collections() const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   ValueMap out;
   for (const auto& [config, bit] : capture_.plan().all()) {
     core::ValueList tensors;
@@ -306,7 +306,7 @@ ValueMap Session::collections() const {
 }
 
 core::Status Session::define(const std::vector<CollectionConfig>& collections) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   if (begun_ || steps_.open()) {
     return core::Error{core::Code::failed_precondition,
                        "collections change before the first step, and this run has begun"};
@@ -320,69 +320,69 @@ core::Status Session::define(const std::vector<CollectionConfig>& collections) {
 }
 
 core::Duration Session::tick() {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   return announcer_.tick();
 }
 
 void Session::delivery_failed(std::string_view why) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   announcer_.delivery_failed(why);
 }
 
 void Session::flush() {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   frames_.flush();
 }
 
 void Session::preflight(core::Value findings) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   announcer_.preflight(std::move(findings));
 }
 
 void Session::progress(double expect_next_in) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   if (!announcer_.ended()) announcer_.progress(expect_next_in);
 }
 
 std::string_view Session::wrong_calls() const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   return announcer_.wrong_calls();
 }
 
 void Session::leave(std::string_view reason) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   if (!announcer_.ended()) announcer_.leave(reason);
 }
 
 void Session::end(const core::Lifecycle& end) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   if (announcer_.ended()) return;
   if (steps_.open()) finish_step(false, 1);
   announcer_.end(end);
 }
 
 void Session::ack(core::Ack ack) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   announcer_.ack(std::move(ack));
 }
 
 void Session::capture(core::Command command) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   capture_.ask(std::move(command));
 }
 
 void Session::withdraw_capture(const std::string& slot) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   capture_.withdraw(slot);
 }
 
 void Session::judged(core::Duration cost) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   capture_.worked(cost);
 }
 
 std::int64_t Session::step() const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   return steps_.step();
 }
 

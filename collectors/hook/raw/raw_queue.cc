@@ -26,7 +26,7 @@ void RawQueue::count(RawSkip reason, std::uint64_t bytes) {
 }
 
 bool RawQueue::admit(std::int64_t global_step, std::uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   if (global_step != step_) {
     step_ = global_step;
     step_bytes_ = 0;
@@ -44,14 +44,14 @@ bool RawQueue::admit(std::int64_t global_step, std::uint64_t bytes) {
 }
 
 void RawQueue::skip(RawSkip reason, std::uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   count(reason, bytes);
 }
 
 void RawQueue::push(RawTensor tensor) {
   bool first = false;
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     first = pushed_++ == 0;
     pushed_bytes_ += tensor.data.size();
     held_ += held_by(tensor);
@@ -61,7 +61,7 @@ void RawQueue::push(RawTensor tensor) {
 }
 
 std::vector<RawSkip> RawQueue::take_news() {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   std::vector<RawSkip> out;
   for (std::size_t i = 0; i < kRawSkips; ++i) {
     Skipped& skipped = skipped_.at(i);
@@ -73,7 +73,7 @@ std::vector<RawSkip> RawQueue::take_news() {
 }
 
 std::vector<RawTensor> RawQueue::take(std::uint64_t most_bytes) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   std::vector<RawTensor> out;
   std::uint64_t bytes = 0;
   while (!waiting_.empty()) {
@@ -103,7 +103,7 @@ void RawQueue::settle(const std::vector<RawTensor>& taken) {
 
 void RawQueue::done(const std::vector<RawTensor>& taken) {
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     settle(taken);
     if (given_up_) return;
     sent_ += taken.size();
@@ -114,7 +114,7 @@ void RawQueue::done(const std::vector<RawTensor>& taken) {
 
 void RawQueue::done(const std::vector<RawTensor>& taken, RawSkip lost) {
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     settle(taken);
     if (given_up_) return;
     for (const RawTensor& tensor : taken) count(lost, tensor.data.size());
@@ -123,14 +123,15 @@ void RawQueue::done(const std::vector<RawTensor>& taken, RawSkip lost) {
 }
 
 void RawQueue::wait(std::chrono::nanoseconds timeout, bool only_wake) {
-  std::unique_lock lock(mutex_);
-  changed_.wait_for(lock, timeout, [&] { return woken_ || (!only_wake && !waiting_.empty()); });
+  const core::MutexLock lock(mutex_);
+  changed_.wait_for(mutex_, timeout,
+                    [&]() REQUIRES(mutex_) { return woken_ || (!only_wake && !waiting_.empty()); });
   woken_ = false;
 }
 
 void RawQueue::wake() {
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     woken_ = true;
   }
   changed_.notify_all();
@@ -138,7 +139,7 @@ void RawQueue::wake() {
 
 void RawQueue::give_up() {
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     for (const RawTensor& tensor : waiting_) {
       held_ -= held_by(tensor);
       count(RawSkip::undelivered, tensor.data.size());
@@ -154,12 +155,13 @@ void RawQueue::give_up() {
 }
 
 bool RawQueue::wait_until_empty(std::chrono::nanoseconds timeout) const {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, timeout, [&] { return waiting_.empty() && under_way_ == 0; });
+  const core::MutexLock lock(mutex_);
+  return changed_.wait_for(mutex_, timeout,
+                           [&]() REQUIRES(mutex_) { return waiting_.empty() && under_way_ == 0; });
 }
 
 core::ValueMap RawQueue::counters() const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   core::ValueMap skipped;
   for (std::size_t i = 0; i < kRawSkips; ++i) {
     skipped.emplace_back(std::string(kSkipWords.at(i)), skipped_.at(i).tensors);
@@ -174,7 +176,7 @@ core::ValueMap RawQueue::counters() const {
 }
 
 std::string RawQueue::loss() const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   std::uint64_t tensors = 0;
   std::uint64_t bytes = 0;
   std::string why;

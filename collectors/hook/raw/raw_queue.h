@@ -4,11 +4,9 @@
 
 #include <array>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +14,7 @@
 #include "collectors/hook/capture/raw_config.h"
 #include "core/codes.h"
 #include "core/frame.h"
+#include "core/mutex.h"
 #include "core/value.h"
 
 namespace tocsin::hook {
@@ -85,26 +84,26 @@ class RawQueue {
     std::uint64_t bytes = 0;
     bool told = false;
   };
-  void count(RawSkip reason, std::uint64_t bytes);
-  void settle(const std::vector<RawTensor>& taken);
+  void count(RawSkip reason, std::uint64_t bytes) REQUIRES(mutex_);
+  void settle(const std::vector<RawTensor>& taken) REQUIRES(mutex_);
 
   const RawConfig config_;
   std::function<void()> first_;
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
-  std::deque<RawTensor> waiting_;
-  std::uint64_t held_ = 0;       // bytes of what waits and of what is under way
-  std::uint64_t under_way_ = 0;  // tensors
-  std::uint64_t under_way_bytes_ = 0;
-  bool given_up_ = false;
-  std::int64_t step_ = -1;  // global; of the newest that was admitted
-  std::uint64_t step_bytes_ = 0;
-  bool woken_ = false;
-  std::uint64_t pushed_ = 0;
-  std::uint64_t pushed_bytes_ = 0;
-  std::uint64_t sent_ = 0;
-  std::uint64_t sent_bytes_ = 0;
-  std::array<Skipped, kRawSkips> skipped_{};
+  mutable core::Mutex mutex_;
+  mutable core::CondVar changed_;
+  std::deque<RawTensor> waiting_ GUARDED_BY(mutex_);
+  std::uint64_t held_ GUARDED_BY(mutex_) = 0;       // bytes of what waits and of what is under way
+  std::uint64_t under_way_ GUARDED_BY(mutex_) = 0;  // tensors
+  std::uint64_t under_way_bytes_ GUARDED_BY(mutex_) = 0;
+  bool given_up_ GUARDED_BY(mutex_) = false;
+  std::int64_t step_ GUARDED_BY(mutex_) = -1;  // global; of the newest that was admitted
+  std::uint64_t step_bytes_ GUARDED_BY(mutex_) = 0;
+  bool woken_ GUARDED_BY(mutex_) = false;
+  std::uint64_t pushed_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t pushed_bytes_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t sent_ GUARDED_BY(mutex_) = 0;
+  std::uint64_t sent_bytes_ GUARDED_BY(mutex_) = 0;
+  std::array<Skipped, kRawSkips> skipped_ GUARDED_BY(mutex_){};
 };
 
 }  // namespace tocsin::hook

@@ -43,15 +43,15 @@ void RawSender::run() {
   place_.reset();
   open_ = nullptr;
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     over_ = true;
   }
   ended_.notify_all();
 }
 
 void RawSender::wait_until_over(std::chrono::nanoseconds timeout) {
-  std::unique_lock lock(mutex_);
-  ended_.wait_for(lock, timeout, [this] { return over_; });
+  const core::MutexLock lock(mutex_);
+  ended_.wait_for(mutex_, timeout, [this]() REQUIRES(mutex_) { return over_; });
 }
 
 void RawSender::deliver(const std::vector<RawTensor>& tensors) {

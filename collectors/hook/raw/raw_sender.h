@@ -4,11 +4,9 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -16,6 +14,7 @@
 #include "collectors/hook/raw/raw_queue.h"
 #include "collectors/hook/trouble.h"
 #include "core/clock.h"
+#include "core/mutex.h"
 
 namespace tocsin::hook {
 
@@ -48,9 +47,9 @@ class RawSender {
   Trouble trouble_;
   std::unique_ptr<RawPlace> place_;
   std::atomic<std::int64_t> until_{kOpen};  // monotonic ns, once closed
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  bool over_ = false;
+  core::Mutex mutex_;
+  core::CondVar ended_;
+  bool over_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace tocsin::hook
