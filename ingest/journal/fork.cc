@@ -16,7 +16,6 @@ constexpr std::chrono::milliseconds kLongestFork{200};
 
 struct Gate {
   std::shared_timed_mutex mutex;  // shared: in use; exclusive: a fork is under way
-  bool quiet = false;             // the fork under way found nobody inside
   core::Mutex registry;           // taken inside `mutex` only
   std::map<sqlite3*, FileGuard::File> connections GUARDED_BY(registry);
   bool inherited GUARDED_BY(registry) = false;  // `connections` are our parent's
@@ -29,10 +28,13 @@ Gate& gate() {
   return *made;
 }
 
-void before_fork() { gate().quiet = gate().mutex.try_lock_for(kLongestFork); }
+/// The fork under way found nobody inside. Of the thread that forks: several may fork at once.
+thread_local bool quiet = false;
+
+void before_fork() { quiet = gate().mutex.try_lock_for(kLongestFork); }
 
 void after_fork_in_parent() {
-  if (gate().quiet) gate().mutex.unlock();
+  if (quiet) gate().mutex.unlock();
 }
 
 void after_fork_in_child() {
@@ -41,7 +43,7 @@ void after_fork_in_child() {
   new (&self.registry) core::Mutex;
   const core::MutexLock lock(self.registry);
   self.inherited = !self.connections.empty();
-  self.unusable = self.unusable || !self.quiet;
+  self.unusable = self.unusable || !quiet;
 }
 
 thread_local int depth = 0;

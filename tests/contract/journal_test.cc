@@ -1,11 +1,13 @@
 // What only the journal promises: its files, ids, positions, many processes, forks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include "ingest/journal/headers.h"
@@ -234,6 +236,37 @@ TEST_F(Journal, AForkedChildMayWriteTheJournalThatItsParentWrites) {
   EXPECT_THAT(texts(*reader({"telemetry"})), SizeIs(100));
   EXPECT_EQ(sql("telemetry.db", "SELECT count(*) FROM pragma_quick_check WHERE quick_check = 'ok'"),
             1);
+}
+
+// Registered before the journal's own handlers, so it runs once those hold the journal.
+thread_local bool forks_slowly = false;
+const int kSlowForks = pthread_atfork(
+    [] {
+      if (forks_slowly) std::this_thread::sleep_for(milliseconds{400});
+    },
+    nullptr, nullptr);
+
+TEST_F(Journal, TwoThreadsThatForkAtOnceLeaveItUsable) {
+  if (!kForksSafely) GTEST_SKIP() << "no sanitizer can";
+  ASSERT_EQ(kSlowForks, 0);
+  put("telemetry", "run", "before");
+  const auto fork_once = [](bool slowly) {
+    forks_slowly = slowly;
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    ::waitpid(child, nullptr, 0);
+  };
+  std::thread slow(fork_once, true);
+  std::this_thread::sleep_for(milliseconds{50});
+  std::thread impatient(fork_once, false);  // waits for the first in vain
+  slow.join();
+  impatient.join();
+  auto written = std::async(std::launch::async, [this] { put("telemetry", "run", "after"); });
+  if (written.wait_for(seconds{20}) != std::future_status::ready) {
+    std::fputs("the journal is held by nobody\n", stderr);
+    std::abort();  // its threads could not be joined
+  }
+  EXPECT_THAT(texts(*reader({"telemetry"})), ElementsAre("before", "after"));
 }
 
 TEST_F(Journal, EachTopicHasItsOwnEnd) {
