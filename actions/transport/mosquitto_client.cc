@@ -53,7 +53,11 @@ class MosquittoClient final : public MqttClient {
         const MqttMessage offline{options_.status_topic, "offline", 1, true, "", 0, true, {}};
         (void)publish({&offline, 1}, milliseconds(500));
       }
-      thread_.request_stop();
+      {
+        // Else the loop may just have looked, and then sleeps through the call.
+        const core::MutexLock lock(mutex_);
+        thread_.request_stop();
+      }
       wake_.notify_all();
       {
         const core::MutexLock lock(handle_mutex_);
