@@ -184,7 +184,7 @@ void Engine::go_live(std::int32_t partition, core::WallTime now) {
     const std::deque<Entry> rest = std::exchange(state.replay, {});
     for (const Entry& entry : rest) parts.decisions->apply(turn, entry);
   }
-  for (auto& [id, run] : state.runs) parts.timers->clamp_times(turn, *run, turn.now);
+  parts.timers->clamp_times(turn);
   state.silent = false;
   if (!state.incomplete.empty()) parts.own->tell_incomplete(turn);
   for (Event& event : state.farewell) state.output.events.push_back(std::move(event));

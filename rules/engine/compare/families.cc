@@ -11,10 +11,6 @@
 namespace tocsin::rules {
 namespace {
 
-bool has_evaluator(const Run& run, std::uint32_t number) {
-  return number < run.evaluators.size() && run.evaluators[number].evaluator != nullptr;
-}
-
 // nullopt: the run lacks a label that makes the family.
 std::optional<core::RunUid> family_of(const PartitionState& part, const Run& run,
                                       std::uint32_t number) {
@@ -31,54 +27,55 @@ std::optional<core::RunUid> family_of(const PartitionState& part, const Run& run
   return core::run_uid_v5(text);
 }
 
-Run& made(const Turn& turn, const core::RunUid& uid) {
-  std::unique_ptr<Run>& run = turn.part.runs[{uid, 0}];
-  if (!run) {
-    run = std::make_unique<Run>();
-    run->id = {uid, 0};
-    run->partition = turn.part.number;
-    run->life = run->names.life = turn.part.cut.fresh_life();
-    run->course.first_seen = turn.now;
-    run->issues.progress.resize(turn.rules().all.size());
-    run->job.ended = true;
-  }
-  turn.part.cut.touch_head(*run);
-  run->course.last_arrival = run->course.last_any = turn.now;  // it is of use
-  return *run;
+/// It is of use: kept for longer.
+Family& used(const Turn& turn, const core::RunUid& uid) {
+  Family& family = Families::open(turn.part, uid, turn.now);
+  turn.part.cut.touch_head(family);
+  family.last_used = turn.now;
+  return family;
 }
 
 }  // namespace
 
-bool is_family(const RuleTable& rules, const Run& run) {
-  return run.workers.empty() &&
-         std::any_of(rules.families.begin(), rules.families.end(),
-                     [&](std::uint32_t number) { return has_evaluator(run, number); });
+Family& Families::open(PartitionState& part, const core::RunUid& uid, std::int64_t now) {
+  if (Family* const known = part.families.find(uid)) return *known;
+  // What is left of it from before its rule was taken out, and came back, gives way.
+  if (const auto left = part.runs.find({uid, 0}); left != part.runs.end()) {
+    part.cut.retire(std::move(left->second));
+    part.runs.erase(left);
+  }
+  Family fresh;
+  fresh.uid = uid;
+  fresh.life = part.cut.fresh_life();
+  fresh.first_seen = fresh.last_used = now;
+  return part.families.add(std::move(fresh));
 }
 
 const Evaluator* Families::evaluator(const PartitionState& part, const Run& run,
                                      std::uint32_t number) {
   const auto uid = family_of(part, run, number);
   if (!uid) return nullptr;
-  const auto found = part.runs.find({*uid, 0});
-  if (found == part.runs.end() || !has_evaluator(*found->second, number)) return nullptr;
-  return found->second->evaluators[number].evaluator.get();
+  const Family* const family = part.families.find(*uid);
+  if (family == nullptr || !has_evaluator(family->evaluators, number)) return nullptr;
+  return family->evaluators[number].evaluator.get();
 }
 
 void Families::meet(const Turn& turn, const Run& run, std::uint32_t number) {
   if (turn.rules().evaluated[number].program->family().empty()) return;
   const auto uid = family_of(turn.part, run, number);
   if (!uid) return;
-  Run& family = made(turn, *uid);
-  if (!has_evaluator(family, number)) ++turn.part.families_met;
+  Family& family = used(turn, *uid);
+  if (!has_evaluator(family.evaluators, number)) turn.part.families.met();
   (void)evaluator_of(turn.part, family, number);
 }
 
 void Families::join(const Turn& turn, Run& run) {
   if (run.job.outcome != "completed") return;
   for (const std::uint32_t number : turn.rules().families) {
-    const auto uid = has_evaluator(run, number) ? family_of(turn.part, run, number) : std::nullopt;
+    const auto uid =
+        has_evaluator(run.evaluators, number) ? family_of(turn.part, run, number) : std::nullopt;
     if (!uid) continue;
-    Run& family = made(turn, *uid);
+    Family& family = used(turn, *uid);
     const std::string prefix = comparison_key(*uid, turn.rules().evaluated[number].heritage);
     const auto say = [&](const std::string& key, std::optional<std::string> value) {
       if (!options_.shares_comparisons || turn.part.silent) return;

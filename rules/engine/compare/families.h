@@ -1,16 +1,13 @@
-// Families of runs: what those that completed were like, for rules that judge a run by its elders. A
-// family is kept as a run of the partition that nobody is: its evaluators hold what they learned.
-// What a run leaves behind goes to the families of other partitions by the topic `comparisons`.
+// Families of runs (Program::family()): rules judge a run by what those of its family that completed
+// were like. What a run leaves behind goes to the families of other partitions by the topic `comparisons`.
 #pragma once
 
 #include <cstdint>
 
+#include "rules/engine/memory/family.h"
 #include "rules/engine/partition/turn.h"
 
 namespace tocsin::rules {
-
-/// Whether this is such a one.
-bool is_family(const RuleTable& rules, const Run& run);
 
 class Families {
  public:
@@ -20,6 +17,8 @@ class Families {
   /// no family.
   static const Evaluator* evaluator(const PartitionState& part, const Run& run,
                                     std::uint32_t number);
+  /// Made when it is new; `now`: engine time.
+  static Family& open(PartitionState& part, const core::RunUid& uid, std::int64_t now);
   /// A rule of a family begins to follow a run: from now on what others say of its family is of use here.
   static void meet(const Turn& turn, const Run& run, std::uint32_t number);
   /// The run has ended: if it completed, its families know it from now on, here and elsewhere.

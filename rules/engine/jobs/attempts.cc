@@ -1,23 +1,31 @@
 #include "rules/engine/jobs/attempts.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "rules/engine/compare/other_runs.h"
 #include "rules/engine/partition/describe.h"
 
 namespace tocsin::rules {
 
-// An ended run of this partition, the one heard of longest ago, makes room for another.
+// An ended run of this partition, or a family, makes room for another: the one heard of longest ago.
 bool Attempts::make_room(const Turn& turn) {
-  const Run* oldest = nullptr;
+  std::optional<Entry> oldest;
+  std::int64_t heard = 0;
+  const auto look = [&](const RunId& id, std::uint32_t attempt, std::int64_t last) {
+    if (oldest && last >= heard) return;
+    oldest = Entry{Entry::What::forget, id, attempt, kNoRoster, 0, turn.now, {}};
+    heard = last;
+  };
   for (const auto& [id, run] : turn.part.runs) {
     if (!run->job.ended || is_compared_with(turn.rules(), *run)) continue;
-    if (oldest == nullptr || run->course.last_any < oldest->course.last_any) oldest = run.get();
+    look(id, run->attempt, run->course.last_any);
   }
-  if (oldest == nullptr) return false;
+  for (const auto& [uid, family] : turn.part.families) look(family.id(), 0, family.last_used);
+  if (!oldest) return false;
   ++stats_.evicted_runs;
-  decisions_.decide(turn,
-                    {Entry::What::forget, oldest->id, oldest->attempt, kNoRoster, 0, turn.now, {}});
+  decisions_.decide(turn, std::move(*oldest));
   return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "rules/engine/compare/families.h"
 #include "rules/engine/compare/other_runs.h"
 #include "rules/engine/partition/evaluators.h"
 
@@ -20,7 +21,7 @@ std::uint64_t Comparisons::wanted(const PartitionState& part) {
   if (part.silent || part.rules == nullptr) return 0;
   if (!part.rules->families.empty()) {
     for (const auto& [id, run] : part.runs) {
-      if (!run->job.ended) return 1 + part.families_met;
+      if (!run->job.ended) return 1 + part.families.times_met();
     }
   }
   for (const std::uint32_t number : part.rules->comparing) {
@@ -54,14 +55,17 @@ std::optional<Comparisons::Subject> Comparisons::subject_of(const RuleTable& rul
 std::optional<Entry> Comparisons::news(const Turn& turn, const Comparison& record) {
   const auto subject = subject_of(turn.rules(), record.key);
   if (!subject) return std::nullopt;
-  const auto found = turn.part.runs.find({subject->run, 0});
-  const bool known = found != turn.part.runs.end();
-  if (known && read_here(*found->second)) return std::nullopt;
-  const bool judged = known && subject->number < found->second->evaluators.size() &&
-                      found->second->evaluators[subject->number].evaluator != nullptr;
+  const EvaluatorParts* parts = nullptr;
+  if (subject->family) {
+    const Family* const family = turn.part.families.find(subject->run);
+    if (family != nullptr) parts = &family->evaluators;
+  } else if (const auto run = turn.part.runs.find({subject->run, 0}); run != turn.part.runs.end()) {
+    if (read_here(*run->second)) return std::nullopt;
+    parts = &run->second->evaluators;
+  }
+  const bool judged = parts != nullptr && has_evaluator(*parts, subject->number);
   if (subject->family && !judged) return std::nullopt;  // no run here is of that family
-  if (judged ? found->second->evaluators[subject->number].evaluator->knows(subject->key,
-                                                                           record.value.has_value())
+  if (judged ? (*parts)[subject->number].evaluator->knows(subject->key, record.value.has_value())
              : !record.value.has_value()) {
     return std::nullopt;
   }
@@ -79,22 +83,32 @@ void Comparisons::apply(const Turn& turn, const Entry& entry) {
   if (line == std::string_view::npos || line + 1 >= bytes.size()) return;
   const auto subject = subject_of(turn.rules(), bytes.substr(0, line));
   if (!subject) return;  // the rules are others by now
-  std::unique_ptr<Run>& run = turn.part.runs[{subject->run, 0}];
-  if (!run) {
-    run = std::make_unique<Run>();
-    run->id = {subject->run, 0};
-    run->partition = turn.part.number;
-    run->life = run->names.life = turn.part.cut.fresh_life();
-    run->course.first_seen = run->course.last_arrival = run->course.last_any = entry.now;
-    run->issues.progress.resize(turn.rules().all.size());
-    run->job.ended = true;
-  }
-  turn.part.cut.touch_head(*run);
   ++stats_.comparisons_learned;
   std::optional<std::string_view> value;
   if (bytes[line + 1] == kThere) value = bytes.substr(line + 2);
-  evaluator_of(turn.part, *run, subject->number).learn(subject->key, value);
-  evaluations_.tell_others(turn, *run);
+  if (subject->family) {
+    Family& family = Families::open(turn.part, subject->run, entry.now);
+    turn.part.cut.touch_head(family);
+    return evaluator_of(turn.part, family, subject->number).learn(subject->key, value);
+  }
+  Run& run = run_of(turn, subject->run, entry.now);
+  turn.part.cut.touch_head(run);
+  evaluator_of(turn.part, run, subject->number).learn(subject->key, value);
+  evaluations_.tell_others(turn, run);
+}
+
+// A run that is read elsewhere stands here as one that is over.
+Run& Comparisons::run_of(const Turn& turn, const core::RunUid& uid, std::int64_t now) {
+  std::unique_ptr<Run>& run = turn.part.runs[{uid, 0}];
+  if (run) return *run;
+  run = std::make_unique<Run>();
+  run->id = {uid, 0};
+  run->partition = turn.part.number;
+  run->life = run->names.life = turn.part.cut.fresh_life();
+  run->course.first_seen = run->course.last_arrival = run->course.last_any = now;
+  run->issues.progress.resize(turn.rules().all.size());
+  run->job.ended = true;
+  return *run;
 }
 
 }  // namespace tocsin::rules

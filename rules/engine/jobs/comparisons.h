@@ -1,5 +1,6 @@
 // Rules that compare runs with one that lies in another partition: what is known of it here was said
-// there, and comes as logged entries. It is kept as a run of this partition that is over.
+// there, and comes as logged entries. It is kept as a run of this partition that is over. Families
+// (compare/families.h) learn the same way.
 #pragma once
 
 #include <optional>
@@ -31,6 +32,7 @@ class Comparisons {
     bool family = false;
   };
   static std::optional<Subject> subject_of(const RuleTable& rules, std::string_view key);
+  static Run& run_of(const Turn& turn, const core::RunUid& uid, std::int64_t now);
 
   EngineStats& stats_;
   Evaluations& evaluations_;

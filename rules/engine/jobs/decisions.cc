@@ -59,13 +59,22 @@ void Decisions::carry_out(const Turn& turn, const Entry& entry) {
     return;
   }
   const auto found = turn.part.runs.find(entry.run);
-  if (found == turn.part.runs.end() || found->second->attempt != entry.attempt) return;
+  if (found == turn.part.runs.end()) {
+    if (entry.what == Entry::What::forget) forget_family(turn, entry);
+    return;
+  }
+  if (found->second->attempt != entry.attempt) return;
   turn.part.cut.touch_head(*found->second);
   if (entry.what != Entry::What::forget) return apply_run(turn, entry, *found->second);
   ends_.finish(turn, *found->second, core::Resolution::expired);
   book_.resolve_all(turn, *found->second, core::Resolution::expired);
   turn.part.cut.retire(std::move(found->second));
   turn.part.runs.erase(found);
+}
+
+void Decisions::forget_family(const Turn& turn, const Entry& entry) {
+  if (turn.part.families.find(entry.run.uid) == nullptr) return;
+  turn.part.cut.retire(turn.part.families.take(entry.run.uid));
 }
 
 void Decisions::apply_run(const Turn& turn, const Entry& entry, Run& run) {

@@ -45,6 +45,7 @@ class Decisions {
 
  private:
   void carry_out(const Turn& turn, const Entry& entry);
+  static void forget_family(const Turn& turn, const Entry& entry);
   void apply_run(const Turn& turn, const Entry& entry, Run& run);
   void log(const Turn& turn, Entry entry);
   [[nodiscard]] int beyond(const Turn& turn, const Entry& entry) const;

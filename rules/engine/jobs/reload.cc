@@ -2,6 +2,7 @@
 #include "rules/engine/partition/describe.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 namespace tocsin::rules {
@@ -39,6 +40,7 @@ void Reload::apply(const Turn& turn, std::shared_ptr<const RuleTable> next) {
     moves.apply(*run);
     move_evaluators(turn, *run, *next);
   }
+  move_families(turn, *next);
   part.rules = std::move(next);
   deadline_.at_once();  // timers are found again
   if (!part.silent) ++stats_.reloads;
@@ -87,16 +89,42 @@ void Reload::end_statuses(const Turn& turn, Run& run, const RuleTable& next, con
   }
 }
 
+// What a family learned stays for as long as one of its rules does.
+void Reload::move_families(const Turn& turn, const RuleTable& next) {
+  FamilyTable& families = turn.part.families;
+  for (auto at = families.begin(); at != families.end();) {
+    Family& family = at->second;
+    turn.part.cut.touch_all(family);
+    Family gone;
+    gone.uid = family.uid;
+    gone.life = family.life;
+    move_evaluators(family.evaluators, next, gone.evaluators);
+    const bool stays = !identities_of(family.evaluators).empty();
+    if (!stays) gone.head_mark = family.head_mark;
+    if (!stays || !gone.evaluators.empty()) turn.part.cut.retire(std::move(gone));
+    at = stays ? std::next(at) : families.erase(at);
+  }
+}
+
+void Reload::move_evaluators(const Turn& turn, Run& run, const RuleTable& next) {
+  auto gone = std::make_unique<Run>();
+  move_evaluators(run.evaluators, next, gone->evaluators);
+  if (gone->evaluators.empty()) return;
+  gone->id = run.id;
+  gone->life = run.life;
+  gone->names.life = run.names.life;
+  turn.part.cut.retire(std::move(gone));
+}
+
 // Their states are read by evaluators of the new programs: what a rule says may have changed where
 // its parameters have not.
-void Reload::move_evaluators(const Turn& turn, Run& run, const RuleTable& next) {
+void Reload::move_evaluators(EvaluatorParts& parts, const RuleTable& next, EvaluatorParts& gone) {
   EvaluatorParts kept(next.evaluated.size());
-  auto gone = std::make_unique<Run>();
-  for (EvaluatorPart& one : run.evaluators) {
+  for (EvaluatorPart& one : parts) {
     if (!one.evaluator) continue;
     const auto number = next.evaluated_as(one.identity);
     if (!number) {
-      gone->evaluators.push_back(std::move(one));
+      gone.push_back(std::move(one));
       continue;
     }
     std::string bytes;
@@ -107,12 +135,7 @@ void Reload::move_evaluators(const Turn& turn, Run& run, const RuleTable& next) 
     one.evaluator->load(loader);
     kept[*number] = std::move(one);
   }
-  run.evaluators = std::move(kept);
-  if (gone->evaluators.empty()) return;
-  gone->id = run.id;
-  gone->life = run.life;
-  gone->names.life = run.names.life;
-  turn.part.cut.retire(std::move(gone));
+  parts = std::move(kept);
 }
 
 }  // namespace tocsin::rules

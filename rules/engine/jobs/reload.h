@@ -25,7 +25,9 @@ class Reload {
   void end_issues(const Turn& turn, Run& run, const RuleTable& next, const Remap& moves);
   void end_issue(const Turn& turn, Run& run, const OpenKey& key);
   void end_statuses(const Turn& turn, Run& run, const RuleTable& next, const Remap& moves);
-  void move_evaluators(const Turn& turn, Run& run, const RuleTable& next);
+  static void move_families(const Turn& turn, const RuleTable& next);
+  static void move_evaluators(EvaluatorParts& parts, const RuleTable& next, EvaluatorParts& gone);
+  static void move_evaluators(const Turn& turn, Run& run, const RuleTable& next);
 
   EngineStats& stats_;
   Deadline& deadline_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "rules/engine/compare/families.h"
 #include "rules/engine/compare/other_runs.h"
 
 namespace tocsin::rules {
@@ -25,9 +24,7 @@ void Timers::tick_run(const Turn& turn, Run& run, std::int64_t time, bool zero_l
     }
   };
   if (!is_compared_with(turn.rules(), run)) {
-    core::Duration kept = options_.config.forget_after;
-    if (is_family(turn.rules(), run)) kept = std::max(kept, kFamilyKept);
-    check(Entry::What::forget, kNoRoster, add(run.course.last_any, kept));
+    check(Entry::What::forget, kNoRoster, add(run.course.last_any, options_.config.forget_after));
   }
   if (run.job.ended) return;
   if (zero_lag && run.pulse.beats) {
@@ -53,9 +50,22 @@ void Timers::tick_run(const Turn& turn, Run& run, std::int64_t time, bool zero_l
   silence_.due(turn, run, time, due);
 }
 
+void Timers::tick_families(const Turn& turn, std::int64_t time, std::vector<Entry>& due) {
+  const core::Duration kept = std::max(options_.config.forget_after, kFamilyKept);
+  for (const auto& [uid, family] : turn.part.families) {
+    const std::int64_t deadline = add(family.last_used, kept);
+    if (deadline > time) {
+      deadline_.at_latest(deadline);
+    } else {
+      due.push_back({Entry::What::forget, family.id(), 0, kNoRoster, 0, time, {}});
+    }
+  }
+}
+
 void Timers::tick_all(const Turn& turn, std::int64_t time, bool zero_lag) {
   std::vector<Entry> due;
   for (auto& [id, run] : turn.part.runs) tick_run(turn, *run, time, zero_lag, due);
+  tick_families(turn, time, due);
   for (Entry& entry : due) decisions_.decide(turn, std::move(entry));
 }
 
@@ -69,6 +79,7 @@ void Timers::tick_some(const Turn& turn, bool zero_lag) {
     if (at == partition.runs.end()) at = partition.runs.begin();
     tick_run(turn, *at->second, turn.now, zero_lag, due);
   }
+  tick_families(turn, turn.now, due);
   partition.tick_from = at == partition.runs.end() ? RunId{} : at->first;
   for (Entry& entry : due) decisions_.decide(turn, std::move(entry));
 }
@@ -94,8 +105,18 @@ void Timers::advance_record_time(const Turn& turn) {
   }
 }
 
-// Our own clock may have stepped back since the state was written: nothing in it may lie ahead.
-void Timers::clamp_times(const Turn& turn, Run& run, std::int64_t time) {
+void Timers::clamp_times(const Turn& turn) {
+  for (auto& [id, run] : turn.part.runs) clamp_run(turn, *run);
+  for (auto& [uid, family] : turn.part.families) {
+    if (std::max(family.first_seen, family.last_used) <= turn.now) continue;
+    turn.part.cut.touch_head(family);
+    family.first_seen = std::min(family.first_seen, turn.now);
+    family.last_used = std::min(family.last_used, turn.now);
+  }
+}
+
+void Timers::clamp_run(const Turn& turn, Run& run) {
+  const std::int64_t time = turn.now;
   if (std::max({run.course.first_seen, run.course.last_arrival, run.course.last_any,
                 run.course.first_train_arrival}) > time) {
     turn.part.cut.touch_head(run);

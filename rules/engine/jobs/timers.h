@@ -23,9 +23,12 @@ class Timers {
   void tick_some(const Turn& turn, bool zero_lag);
   /// Looks at every run, for each time at which something was due up to now.
   void advance_record_time(const Turn& turn);
-  void clamp_times(const Turn& turn, Run& run, std::int64_t time);
+  /// Our own clock may have stepped back since the state was written: nothing in it lies ahead from now on.
+  void clamp_times(const Turn& turn);
 
  private:
+  void clamp_run(const Turn& turn, Run& run);
+  void tick_families(const Turn& turn, std::int64_t time, std::vector<Entry>& due);
   void tick_all(const Turn& turn, std::int64_t time, bool zero_lag);
   void tick_run(const Turn& turn, Run& run, std::int64_t time, bool zero_lag,
                 std::vector<Entry>& due);

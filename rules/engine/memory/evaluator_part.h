@@ -21,4 +21,17 @@ struct EvaluatorPart {
 
 using EvaluatorParts = std::vector<EvaluatorPart>;
 
+inline bool has_evaluator(const EvaluatorParts& parts, std::uint32_t number) {
+  return number < parts.size() && parts[number].evaluator != nullptr;
+}
+
+/// Of those that are there.
+inline std::vector<std::uint64_t> identities_of(const EvaluatorParts& parts) {
+  std::vector<std::uint64_t> out;
+  for (const EvaluatorPart& part : parts) {
+    if (part.evaluator) out.push_back(part.identity);
+  }
+  return out;
+}
+
 }  // namespace tocsin::rules

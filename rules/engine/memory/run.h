@@ -113,9 +113,10 @@ void io(A& a, NameTable::Entry& e) {
   io_all(a, e.hash, e.name, e.lasting);
 }
 
-/// The head: everything but workers, names, rosters and evaluators, which are parts of their own.
+/// The head: everything but workers, names, rosters and evaluators, which are parts of their own; of these
+/// it has `shape`.
 template <typename A>
-void io(A& a, Run& r) {
+void io_head(A& a, Run& r, RunShape& shape) {
   io_all(a, r.id, r.life, r.names.life, r.partition, r.attempt, r.world_size);
   Job& j = r.job;
   Pulse& p = r.pulse;
@@ -131,18 +132,25 @@ void io(A& a, Run& r) {
   IssueState& i = r.issues;
   io_all(a, i.lives, r.nodes, i.clocks, i.progress, i.open, i.open_counts);
   io_all(a, r.names.version, r.rosters.units);
-  RunShape shape;
-  if constexpr (!A::kReading && !A::kLayout) {
-    shape.workers = r.workers.size();
-    shape.names = r.names.table.size();
-    for (const Roster& roster : r.rosters) {
-      shape.slots.push_back(static_cast<std::uint32_t>(roster.slots.size()));
-    }
-    for (const EvaluatorPart& part : r.evaluators) {
-      if (part.evaluator) shape.evaluators.push_back(part.identity);
-    }
-  }
   io(a, shape);
+}
+
+inline RunShape shape_of(const Run& r) {
+  RunShape shape;
+  shape.workers = r.workers.size();
+  shape.names = r.names.table.size();
+  for (const Roster& roster : r.rosters) {
+    shape.slots.push_back(static_cast<std::uint32_t>(roster.slots.size()));
+  }
+  shape.evaluators = identities_of(r.evaluators);
+  return shape;
+}
+
+template <typename A>
+void io(A& a, Run& r) {
+  RunShape shape;
+  if constexpr (!A::kReading && !A::kLayout) shape = shape_of(r);
+  io_head(a, r, shape);
   if constexpr (A::kReading) r.shape = std::move(shape);
 }
 

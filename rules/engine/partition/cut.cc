@@ -5,6 +5,12 @@
 namespace tocsin::rules {
 namespace {
 
+/// What a part's bytes depend on besides its own state.
+struct CutPlace {
+  std::int32_t partition = 0;
+  std::uint32_t slots = 0;  // units per part
+};
+
 template <typename F>
 void for_each_part(Run& run, F&& each) {
   each(run.head_mark, PartId{PartKind::head, 0, 0});
@@ -22,8 +28,16 @@ void for_each_part(Run& run, F&& each) {
   }
 }
 
-void pack_evaluator(Run& run, const PartId& part, Writer& writer) {
-  for (EvaluatorPart& one : run.evaluators) {
+template <typename F>
+void for_each_part(Family& family, F&& each) {
+  each(family.head_mark, PartId{PartKind::head, 0, 0});
+  for (EvaluatorPart& part : family.evaluators) {
+    if (part.evaluator) each(part.mark, evaluator_part(part.identity));
+  }
+}
+
+void pack_evaluator(EvaluatorParts& parts, const PartId& part, Writer& writer) {
+  for (EvaluatorPart& one : parts) {
     const PartId here = evaluator_part(one.identity);
     if (!one.evaluator || here.roster != part.roster || here.range != part.range) continue;
     std::uint64_t layout = one.evaluator->layout();
@@ -36,6 +50,10 @@ std::string key_of(const Run& run, const PartId& part) {
   return part_key(run.id, part.kind == PartKind::names ? run.names.life : run.life, part);
 }
 
+std::string key_of(const Family& family, const PartId& part) {
+  return part_key(family.id(), family.life, part);
+}
+
 template <typename T, typename F>
 void each_of(std::vector<T>& items, std::uint32_t range, std::uint32_t size, F&& write) {
   const std::size_t from = std::size_t{range} * size;
@@ -43,7 +61,7 @@ void each_of(std::vector<T>& items, std::uint32_t range, std::uint32_t size, F&&
   for (std::size_t i = from; i < to; ++i) write(items[i]);
 }
 
-std::string pack_part(Run& run, const PartId& part, std::uint32_t slots) {
+std::string pack_part(Run& run, const PartId& part, const CutPlace& place) {
   std::string out;
   Writer writer(out);
   switch (part.kind) {
@@ -62,13 +80,24 @@ std::string pack_part(Run& run, const PartId& part, std::uint32_t slots) {
               [&](Roster& one) { io_roster_head(writer, one); });
       break;
     case PartKind::slots: {
-      const std::size_t from = std::size_t{part.range} * slots;
-      io_roster_slots(writer, run.rosters[part.roster], from, from + slots);
+      const std::size_t from = std::size_t{part.range} * place.slots;
+      io_roster_slots(writer, run.rosters[part.roster], from, from + place.slots);
       break;
     }
     case PartKind::evaluator:
-      pack_evaluator(run, part, writer);
+      pack_evaluator(run.evaluators, part, writer);
       break;
+  }
+  return out;
+}
+
+std::string pack_part(Family& family, const PartId& part, const CutPlace& place) {
+  std::string out;
+  Writer writer(out);
+  if (part.kind == PartKind::head) {
+    io_head(writer, family, place.partition);
+  } else {
+    pack_evaluator(family.evaluators, part, writer);
   }
   return out;
 }
@@ -76,7 +105,13 @@ std::string pack_part(Run& run, const PartId& part, std::uint32_t slots) {
 }  // namespace
 
 void Cut::before_change(Run& run, PartMark& mark, const PartId& part) {
-  if (writing() && due(mark)) save(run, mark, part);
+  if (writing() && due(mark)) save_part(run, mark, part);
+  mark.changed = epoch_;
+  changed_ = true;
+}
+
+void Cut::before_change(Family& family, PartMark& mark, const PartId& part) {
+  if (writing() && due(mark)) save_part(family, mark, part);
   mark.changed = epoch_;
   changed_ = true;
 }
@@ -91,6 +126,13 @@ void Cut::touch_all(Run& run) {
   }
   for (std::uint32_t i = 0; i < run.evaluators.size(); ++i) {
     if (run.evaluators[i].evaluator) touch_evaluator(run, i);
+  }
+}
+
+void Cut::touch_all(Family& family) {
+  touch_head(family);
+  for (std::uint32_t i = 0; i < family.evaluators.size(); ++i) {
+    if (family.evaluators[i].evaluator) touch_evaluator(family, i);
   }
 }
 
@@ -110,13 +152,16 @@ std::uint8_t Cut::next_slot(const std::string& key, const PartMark& mark) const 
   return replaced_.contains(chunk_key(key, 0, 0)) ? 1 : 0;
 }
 
-void Cut::save(Run& run, PartMark& mark, const PartId& part) {
-  const std::string key = key_of(run, part);
+template <typename RunOrFamily>
+void Cut::save_part(RunOrFamily& owner, PartMark& mark, const PartId& part) {
+  save(key_of(owner, part), pack_part(owner, part, {partition_, slots_per_part()}), mark);
+}
+
+void Cut::save(const std::string& key, const std::string& bytes, PartMark& mark) {
   const std::uint8_t slot = next_slot(key, mark);
   for (std::uint32_t chunk = 0; mark.saved != 0 && chunk < mark.chunks; ++chunk) {
     replaced_.insert(chunk_key(key, mark.slot, chunk));
   }
-  const std::string bytes = pack_part(run, part, slots_per_part());
   const auto chunks = static_cast<std::uint32_t>(
       std::max<std::size_t>(1, (bytes.size() + kChunkBytes - 1) / kChunkBytes));
   for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) {
@@ -129,18 +174,17 @@ void Cut::save(Run& run, PartMark& mark, const PartId& part) {
   mark.chunks = chunks;
 }
 
-void Cut::forget_keys(const Run& run, const PartMark& mark, const PartId& part) {
-  if (mark.saved != 0) outdated(key_of(run, part), mark);
-}
-
 void Cut::outdated(std::string_view part, const PartMark& mark) {
   for (std::uint32_t chunk = 0; chunk < mark.chunks; ++chunk) {
     outdated_.insert(chunk_key(part, mark.slot, chunk));
   }
 }
 
-void Cut::discard(Run& run) {
-  for_each_part(run, [&](PartMark& mark, const PartId& part) { forget_keys(run, mark, part); });
+template <typename RunOrFamily>
+void Cut::discard(RunOrFamily& owner) {
+  for_each_part(owner, [&](PartMark& mark, const PartId& part) {
+    if (mark.saved != 0) outdated(key_of(owner, part), mark);
+  });
   changed_ = true;
 }
 
@@ -153,11 +197,21 @@ void Cut::retire(std::unique_ptr<Run> gone) {
   }
 }
 
+void Cut::retire(Family gone) {
+  changed_ = true;
+  if (writing()) {
+    gone_families_.push_back(std::move(gone));
+  } else {
+    discard(gone);
+  }
+}
+
 void Cut::begin(Index index, std::uint64_t old_log_first) {
   for (std::uint64_t n = old_log_first; n < index.log_first; ++n) outdated_.insert(log_key(n));
   index_ = std::move(index);
   replaced_ = std::exchange(outdated_, {});
   cursor_ = {};
+  family_cursor_ = {};
   changed_ = false;
   ++epoch_;
 }
@@ -169,17 +223,49 @@ StateRecord Cut::begin_empty(Index index) {
   return {partition_, chunk_key(kIndexKey, 0, 0), seal(bytes, epoch_++)};
 }
 
-bool Cut::save_due(Run& run, std::size_t budget) {
+template <typename RunOrFamily>
+bool Cut::save_due(RunOrFamily& owner, std::size_t budget) {
   bool all = true;
-  for_each_part(run, [&](PartMark& mark, const PartId& part) {
+  for_each_part(owner, [&](PartMark& mark, const PartId& part) {
     if (!due(mark)) return;
     if (staged_bytes_ >= budget) {
       all = false;
     } else {
-      save(run, mark, part);
+      save_part(owner, mark, part);
     }
   });
   return all;
+}
+
+namespace {
+
+Run& owner_of(const std::unique_ptr<Run>& run) { return *run; }
+Family& owner_of(Family& family) { return family; }
+
+}  // namespace
+
+// True: nothing is left of them.
+template <typename Gone>
+bool Cut::save_gone(std::vector<Gone>& gone, std::size_t budget) {
+  for (; !gone.empty(); gone.pop_back()) {
+    auto& owner = owner_of(gone.back());
+    if (!save_due(owner, budget)) return false;
+    discard(owner);
+  }
+  return true;
+}
+
+bool Cut::save_all(Runs& runs, FamilyTable& families, std::size_t budget) {
+  if (!save_gone(gone_, budget) || !save_gone(gone_families_, budget)) return false;
+  for (auto run = runs.lower_bound(cursor_); run != runs.end(); ++run) {
+    cursor_ = run->first;
+    if (!save_due(*run->second, budget)) return false;
+  }
+  for (auto family = families.from(family_cursor_); family != families.end(); ++family) {
+    family_cursor_ = family->first;
+    if (!save_due(family->second, budget)) return false;
+  }
+  return true;
 }
 
 bool Cut::clean(std::set<std::string>& keys, std::size_t budget, std::size_t& spent, Emit emit) {
@@ -204,22 +290,12 @@ void Cut::stage_index() {
   index_.reset();
 }
 
-bool Cut::write(Runs& runs, std::size_t budget, Emit emit, EngineStats& stats) {
+bool Cut::write(Runs& runs, FamilyTable& families, std::size_t budget, Emit emit,
+                EngineStats& stats) {
   std::size_t spent = 0;
   if (!clean(unused_, budget, spent, emit)) return true;
   if (writing()) {
-    bool all = true;
-    while (all && !gone_.empty()) {
-      all = save_due(*gone_.back(), budget);
-      if (!all) break;
-      discard(*gone_.back());
-      gone_.pop_back();
-    }
-    for (auto run = runs.lower_bound(cursor_); all && run != runs.end(); ++run) {
-      cursor_ = run->first;
-      all = save_due(*run->second, budget);
-    }
-    if (all) {
+    if (save_all(runs, families, budget)) {
       stage_index();
       ++stats.snapshots;
     }

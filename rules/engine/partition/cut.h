@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/function_ref.h"
+#include "rules/engine/memory/family.h"
 #include "rules/engine/memory/run.h"
 #include "rules/engine/partition/state_record.h"
 #include "rules/rules.h"
@@ -31,7 +32,7 @@ struct Index {
   std::uint64_t log_first = 0;                        // logged entries from here on come on top
   std::vector<RunId> refused;                         // runs that found no room
   std::uint32_t slots = 0;                            // units per part
-  std::string rules;  // which rules the states belong to (Engine::Impl::layout)
+  std::string rules;  // which rules the states belong to (RuleTable::layout)
 
   template <typename A>
   friend void io(A& a, Index& i) {
@@ -55,7 +56,10 @@ class Cut {
   }
 
   // To be called before the change, with the number of what is about to change or to be added.
-  void touch_head(Run& run) { touch(run, run.head_mark, {PartKind::head, 0, 0}); }
+  template <typename RunOrFamily>
+  void touch_head(RunOrFamily& owner) {
+    touch(owner, owner.head_mark, {PartKind::head, 0, 0});
+  }
   void touch_worker(Run& run, std::uint32_t number) {
     touch(run, at_range(run.workers.marks, number / kWorkers),
           {PartKind::workers, 0, number / kWorkers});
@@ -71,9 +75,10 @@ class Cut {
     touch(run, at_range(run.rosters[roster].marks, slot >> shift_),
           {PartKind::slots, roster, slot >> shift_});
   }
-  void touch_evaluator(Run& run, std::uint32_t number) {
-    EvaluatorPart& part = run.evaluators[number];
-    touch(run, part.mark, evaluator_part(part.identity));
+  template <typename RunOrFamily>
+  void touch_evaluator(RunOrFamily& owner, std::uint32_t number) {
+    EvaluatorPart& part = owner.evaluators[number];
+    touch(owner, part.mark, evaluator_part(part.identity));
   }
   void touch_slots(Run& run, std::uint32_t roster, std::size_t from, std::size_t to) {
     const std::size_t step = slots_per_part();
@@ -86,9 +91,11 @@ class Cut {
   }
   /// Marks all parts of a run as changed (it was remapped). Not while a cut is under way.
   void touch_all(Run& run);
+  void touch_all(Family& family);
 
   /// What was a run, or the parts that it has given up: kept until the cut under way has them.
   void retire(std::unique_ptr<Run> gone);
+  void retire(Family gone);
 
   [[nodiscard]] bool writing() const noexcept { return index_.has_value(); }
   [[nodiscard]] bool changed() const noexcept { return changed_; }
@@ -100,7 +107,7 @@ class Cut {
   /// A new cut begins with the state as it is now. `old_log`: the entries that it contains.
   void begin(Index index, std::uint64_t old_log_first);
   /// Writes about `budget` bytes. True: more is due.
-  bool write(Runs& runs, std::size_t budget, Emit emit, EngineStats& stats);
+  bool write(Runs& runs, FamilyTable& families, std::size_t budget, Emit emit, EngineStats& stats);
   /// A cut without any part: where a partition without state begins.
   StateRecord begin_empty(Index index);
 
@@ -124,20 +131,29 @@ class Cut {
     if (range >= marks.size()) marks.resize(range + 1);
     return marks[range];
   }
-  void touch(Run& run, PartMark& mark, const PartId& part) {
-    if (mark.changed != epoch_) before_change(run, mark, part);
+  template <typename RunOrFamily>
+  void touch(RunOrFamily& owner, PartMark& mark, const PartId& part) {
+    if (mark.changed != epoch_) before_change(owner, mark, part);
   }
   [[nodiscard]] bool due(const PartMark& mark) const noexcept {
     return mark.changed > mark.saved && mark.changed < epoch_;
   }
   void before_change(Run& run, PartMark& mark, const PartId& part);
+  void before_change(Family& family, PartMark& mark, const PartId& part);
   [[nodiscard]] std::uint8_t next_slot(const std::string& key, const PartMark& mark) const;
-  void save(Run& run, PartMark& mark, const PartId& part);
+  /// `bytes`: of the part, whose keys begin with `key`.
+  void save(const std::string& key, const std::string& bytes, PartMark& mark);
+  template <typename RunOrFamily>
+  void save_part(RunOrFamily& owner, PartMark& mark, const PartId& part);
   void stage(std::string key, std::string value);
-  void forget_keys(const Run& run, const PartMark& mark, const PartId& part);
-  void discard(Run& run);
+  template <typename RunOrFamily>
+  void discard(RunOrFamily& owner);
   void stage_index();
-  bool save_due(Run& run, std::size_t budget);
+  template <typename RunOrFamily>
+  bool save_due(RunOrFamily& owner, std::size_t budget);
+  template <typename Gone>
+  bool save_gone(std::vector<Gone>& gone, std::size_t budget);
+  bool save_all(Runs& runs, FamilyTable& families, std::size_t budget);
   bool clean(std::set<std::string>& keys, std::size_t budget, std::size_t& spent, Emit emit);
 
   std::int32_t partition_ = 0;
@@ -146,8 +162,10 @@ class Cut {
   std::uint32_t lives_ = 0;  // the largest that was ever given
   bool changed_ = false;
   std::optional<Index> index_;  // of the cut under way
-  RunId cursor_;                // runs before it are written
+  RunId cursor_;                // runs before it are written,
+  core::RunUid family_cursor_;  // and families
   std::vector<std::unique_ptr<Run>> gone_;
+  std::vector<Family> gone_families_;
   std::deque<StateRecord> staged_;
   std::size_t staged_bytes_ = 0;
   std::set<std::string> unused_;    // keys that no valid cut needs: may go at any time

@@ -1,4 +1,4 @@
-// The evaluator of a rule in a run, for whoever has something to tell it.
+// The evaluator of a rule in a run or a family, for whoever has something to tell it.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +9,17 @@ namespace tocsin::rules {
 
 /// Of RuleTable::evaluated[number]; made when it is its first input. It is about to change: what is
 /// due of it goes to the snapshot.
-inline Evaluator& evaluator_of(PartitionState& part, Run& run, std::uint32_t number) {
+template <typename RunOrFamily>
+Evaluator& evaluator_of(PartitionState& part, RunOrFamily& owner, std::uint32_t number) {
   const auto& evaluated = part.rules->evaluated;
-  if (run.evaluators.size() < evaluated.size()) run.evaluators.resize(evaluated.size());
-  EvaluatorPart& found = run.evaluators[number];
+  if (owner.evaluators.size() < evaluated.size()) owner.evaluators.resize(evaluated.size());
+  EvaluatorPart& found = owner.evaluators[number];
   if (!found.evaluator) {
-    part.cut.touch_head(run);
+    part.cut.touch_head(owner);
     found.evaluator = evaluated[number].program->evaluator();
     found.identity = evaluated[number].identity;
   }
-  part.cut.touch_evaluator(run, number);
+  part.cut.touch_evaluator(owner, number);
   return *found.evaluator;
 }
 

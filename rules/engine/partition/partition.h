@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "rules/engine/memory/family.h"
 #include "rules/engine/memory/run.h"
 #include "rules/engine/partition/cut.h"
 #include "rules/engine/partition/rule_table.h"
@@ -69,13 +70,13 @@ struct PartitionState {
   bool silent = false;
   std::string incomplete;  // why the state is not what it should be; empty: it is
   std::map<RunId, std::unique_ptr<Run>> runs;
+  FamilyTable families;
   std::set<RunId> refused;  // runs that found no room
   RunId tick_from;          // whom the next tick looks at first, where it does not look at all
   Cut cut;
   std::uint64_t log_first = 0;  // logged entries that the last cut does not contain
   std::uint64_t log_next = 0;
-  std::uint64_t families_met = 0;  // not in snapshots: whether there are more than a moment ago
-  std::deque<Entry> replay;        // waiting for their positions, oldest first
+  std::deque<Entry> replay;                       // waiting for their positions, oldest first
   std::map<std::string, std::string> restored{};  // key → value, until finish_restore
   /// Of a partition that had no state: written with the first positions. A transaction without
   /// positions is not fenced by the group, and one that comes late would put an empty state over

@@ -36,10 +36,12 @@ class PartitionTable {
     return found == partitions_.end() ? nullptr : &found->second;
   }
   void drop(std::int32_t number) { partitions_.erase(number); }
-  /// Of all partitions together.
+  /// Of all partitions together. A family takes the room of a run.
   [[nodiscard]] std::size_t runs() const {
     std::size_t sum = 0;
-    for (const auto& [number, partition] : partitions_) sum += partition.runs.size();
+    for (const auto& [number, partition] : partitions_) {
+      sum += partition.runs.size() + partition.families.size();
+    }
     return sum;
   }
 

@@ -58,6 +58,13 @@ class Parts {
   std::uint64_t newest_;
 };
 
+// In the records a family stands as a run (engine/memory/family.h).
+bool is_family(const RuleTable& rules, const Run& run) {
+  return run.workers.empty() &&
+         std::any_of(rules.families.begin(), rules.families.end(),
+                     [&](std::uint32_t number) { return has_evaluator(run.evaluators, number); });
+}
+
 template <typename F>
 core::Status load(const std::string& bytes, std::string_view what, F&& read) {
   Loader loader(bytes);
@@ -301,7 +308,11 @@ core::Status Restore::read_state(const Turn& turn, Index& index,
     if (!same_rules) end_issues(turn, **run, moves, newest);
     if (!same_rules) moves.apply(**run);
     if (!same_rules || !same_slots) state.cut.touch_all(**run);
-    state.runs.emplace(id, std::move(*run));
+    if (is_family(turn.rules(), **run)) {
+      state.families.add(family_of(**run));
+    } else {
+      state.runs.emplace(id, std::move(*run));
+    }
   }
   for (auto& [stream, next] : index.next) state.next[stream] = next;
   state.refused.insert(index.refused.begin(), index.refused.end());

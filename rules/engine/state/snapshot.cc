@@ -15,10 +15,13 @@ bool write_snapshot(PartitionState& state, std::size_t budget, EngineStats& stat
                 state.cut.slots_per_part(),
                 stored_text(*state.rules)};
     for (const auto& [id, run] : state.runs) index.runs.emplace_back(id, run->life);
+    for (const auto& [uid, family] : state.families) {
+      index.runs.emplace_back(family.id(), family.life);
+    }
     state.cut.begin(std::move(index), state.log_first);
     state.log_first = state.log_next;
   }
-  return state.cut.write(state.runs, budget, emit, stats);
+  return state.cut.write(state.runs, state.families, budget, emit, stats);
 }
 
 }  // namespace tocsin::rules

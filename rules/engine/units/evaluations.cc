@@ -165,16 +165,12 @@ bool follows_others(const RuleTable& rules, std::uint32_t number) {
   return !rules.evaluated[number].program->follows.empty();
 }
 
-bool has_evaluator(const Run& run, std::uint32_t number) {
-  return number < run.evaluators.size() && run.evaluators[number].evaluator != nullptr;
-}
-
 }  // namespace
 
 void Evaluations::feed(const Turn& turn, Run& run, std::uint32_t number,
                        core::FunctionRef<void(Evaluator&, Scope&)> call) {
   if (withholds_run(run, *turn.rules().evaluated[number].program)) return;
-  if (!has_evaluator(run, number)) Families::meet(turn, run, number);
+  if (!has_evaluator(run.evaluators, number)) Families::meet(turn, run, number);
   EvaluatorScope scope(options_, stats_, book_, summaries_, turn, run,
                        turn.rules().evaluated[number].rule);
   call(evaluator_of(turn.part, run, number), scope);
@@ -240,7 +236,7 @@ void Evaluations::feed_step_end(const Turn& turn, Run& run, const WorkerStep& st
   for (const std::uint32_t number : turn.rules().takers_of(input::kStepEnds)) {
     // A rule of rows that has seen none has nothing to end.
     const bool of_rows = (turn.rules().evaluated[number].program->inputs() & input::kRows) != 0;
-    if (of_rows && !has_evaluator(run, number)) continue;
+    if (of_rows && !has_evaluator(run.evaluators, number)) continue;
     // Every shard is told of steps' ends; what goes by these alone is judged once.
     if (!of_rows && run.id.shard != 0) continue;
     feed(turn, run, number, [&](Evaluator& one, Scope& scope) { one.on_step_end(step, scope); });
@@ -251,7 +247,7 @@ void Evaluations::feed_step_end(const Turn& turn, Run& run, const WorkerStep& st
 void Evaluations::feed_closed(const Turn& turn, Run& run, core::Mode mode, std::int64_t step) {
   for (const std::uint32_t number : turn.rules().takers_of(input::kClosedSteps)) {
     // A rule that has no evaluator yet waits for nothing.
-    if (!has_evaluator(run, number) || follows_others(turn.rules(), number)) continue;
+    if (!has_evaluator(run.evaluators, number) || follows_others(turn.rules(), number)) continue;
     feed(turn, run, number,
          [&](Evaluator& one, Scope& scope) { one.on_closed(mode, step, scope); });
   }
@@ -259,7 +255,7 @@ void Evaluations::feed_closed(const Turn& turn, Run& run, core::Mode mode, std::
 
 void Evaluations::feed_settled(const Turn& turn, Run& run, core::Mode mode, std::int64_t step) {
   for (const std::uint32_t number : turn.rules().following) {
-    if (!has_evaluator(run, number)) continue;
+    if (!has_evaluator(run.evaluators, number)) continue;
     feed(turn, run, number,
          [&](Evaluator& one, Scope& scope) { one.on_settled(mode, step, scope); });
   }
@@ -275,7 +271,7 @@ void Evaluations::end(const Turn& turn, Run& run, bool reports) {
   }
   if (reports) return;
   for (const std::uint32_t number : turn.rules().following) {
-    if (has_evaluator(run, number)) feed(turn, run, number, ends);
+    if (has_evaluator(run.evaluators, number)) feed(turn, run, number, ends);
   }
 }
 
@@ -300,7 +296,7 @@ EvaluatorParts Evaluations::take_series(const Turn& turn, Run& run) {
 EvaluatorParts Evaluations::take_compared(const Turn& turn, Run& run) {
   EvaluatorParts out;
   for (const std::uint32_t number : turn.rules().comparing) {
-    if (!has_evaluator(run, number) ||
+    if (!has_evaluator(run.evaluators, number) ||
         *turn.rules().evaluated[number].program->other() != run.id.uid) {
       continue;
     }
@@ -312,7 +308,7 @@ EvaluatorParts Evaluations::take_compared(const Turn& turn, Run& run) {
 
 // What is said elsewhere is marked as said also while nothing is sent: it was sent before.
 void Evaluations::tell_elsewhere(const Turn& turn, Run& run, std::uint32_t number) {
-  if (!options_.shares_comparisons || !has_evaluator(run, number)) return;
+  if (!options_.shares_comparisons || !has_evaluator(run.evaluators, number)) return;
   const std::string prefix = comparison_key(run.id.uid, turn.rules().evaluated[number].identity);
   evaluator_of(turn.part, run, number)
       .publish([&](std::string key, std::optional<std::string> value) {
@@ -327,7 +323,7 @@ void Evaluations::tell_others(const Turn& turn, Run& run) {
     if (*turn.rules().evaluated[number].program->other() != run.id.uid) continue;
     if (!run.workers.empty()) tell_elsewhere(turn, run, number);
     for (auto& [id, one] : turn.part.runs) {
-      if (one.get() == &run || one->job.ended || !has_evaluator(*one, number)) continue;
+      if (one.get() == &run || one->job.ended || !has_evaluator(one->evaluators, number)) continue;
       turn.part.cut.touch_head(*one);
       feed(turn, *one, number, [](Evaluator& asking, Scope& scope) { asking.on_other(scope); });
     }

@@ -43,8 +43,9 @@ std::vector<const RowHit*> worst_of(const RowProgram& program, const std::byte* 
 
 void RowJudge::judge(const Turn& turn, Run& run, std::uint32_t roster_number, RowBatch& batch,
                      Place place) {
-  for (std::size_t r = 0; r < turn.rules().rows.size(); ++r) {
-    const RowProgram& program = *turn.rules().rows[r].program;
+  const RuleTable& rules = turn.rules();
+  for (std::size_t r = 0; r < rules.rows.size(); ++r) {
+    const RowProgram& program = *rules.rows[r].program;
     Block& block = run.rosters[roster_number].blocks[r];
     if (block.lives.empty() || !program.common.wants_step(batch.step)) continue;
     const bool waits = program.min_fraction() > 0;
@@ -76,10 +77,10 @@ void RowJudge::judge(const Turn& turn, Run& run, std::uint32_t roster_number, Ro
       // What a hit comes to is known when the worker has ended the step.
       block.waiting.insert(block.waiting.end(), noted_.begin(), noted_.end());
       counts[static_cast<std::size_t>(EvaluationOutcome::hit)] = 0;
-      book_.count(turn, run, turn.rules().rows[r].rule, counts);
+      book_.count(turn, run, rules.rows[r].rule, counts);
       continue;
     }
-    book_.count(turn, run, turn.rules().rows[r].rule, counts);
+    book_.count(turn, run, rules.rows[r].rule, counts);
     if (!noted_.empty()) apply(turn, run, roster_number, r, noted_, &batch, place);
   }
 }

@@ -2,10 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <functional>
+#include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/support/golden.h"
 #include "tests/unit/rules/state_topic.h"
 
 namespace tocsin::rules {
@@ -20,7 +24,7 @@ const std::string kOfThreeRuns =
     "  - {use: family_baseline, name: r, with: {family: [job], min_runs: 3, points: 2}}\n";
 
 /// Runs of one job, one after the other: their losses fall as 10 / (1 + step) does, times a factor.
-struct Family {
+struct NightlyRuns {
   std::function<void(const OwnedFrame&)> feed;
   int number = 0;
 
@@ -49,7 +53,7 @@ struct Family {
 
 struct OnePartition {
   RuleHarness rule;
-  Family family;
+  NightlyRuns family;
   explicit OnePartition(const std::string& rules = kFamilyRule, EngineOptions options = {})
       : rule(read_rules_text(rules).config, std::move(options)),
         family{[this](const OwnedFrame& frame) { rule.feed(frame); }} {}
@@ -217,7 +221,7 @@ TEST(FamilyBaseline, SurvivesAKill) {
   std::vector<std::vector<std::string>> told;
   for (const bool killed : {false, true}) {
     StateTopic topic(kFamilyRule);
-    Family family{[&](const OwnedFrame& frame) { topic.feed(frame); }};
+    NightlyRuns family{[&](const OwnedFrame& frame) { topic.feed(frame); }};
     family.runs(8);
     topic.commit();
     if (killed) {
@@ -234,6 +238,111 @@ TEST(FamilyBaseline, SurvivesAKill) {
   }
   EXPECT_THAT(told[0], ::testing::Contains(HasSubstr("earlier runs of this family")));
   EXPECT_EQ(told[0], told[1]);
+}
+
+TEST(FamilyBaseline, SurvivesAKillWhileASnapshotIsWritten) {
+  std::vector<std::vector<std::string>> told;
+  for (const bool killed : {false, true}) {
+    StateTopic topic(kOfThreeRuns);
+    NightlyRuns family{[&](const OwnedFrame& frame) { topic.feed(frame); }};
+    family.runs(4, 6);
+    topic.commit();
+    if (killed) {
+      while (topic.piece(1 << 20)) topic.commit();
+      topic.commit();
+    }
+    family.runs(2, 6);
+    topic.commit();
+    if (killed) {
+      ASSERT_TRUE(topic.piece(1)) << "the family is due";
+    }
+    family.run(3, 6);  // of this the snapshot under way knows nothing
+    topic.commit();
+    if (killed) {
+      while (topic.piece(64)) topic.commit();
+      topic.commit();
+      topic.restart();
+    }
+    family.run(2, 6, "");
+    topic.commit();
+    told.push_back(topic.told());
+  }
+  EXPECT_THAT(told[0], ::testing::Contains(HasSubstr("7 earlier runs of this family")));
+  EXPECT_EQ(told[0], told[1]);
+}
+
+TEST(FamilyBaseline, AFamilyIsOfNoUseWithoutItsRule) {
+  const std::string another = "  - {use: all_zero, name: z}\n";
+  for (const bool killed : {false, true}) {
+    StateTopic topic(kOfThreeRuns + another);
+    NightlyRuns family{[&](const OwnedFrame& frame) { topic.feed(frame); }};
+    family.runs(3, 6);
+    topic.commit();
+    EXPECT_EQ(topic.engine().stats().runs, 4U) << "a family takes the room of a run";
+    topic.reload(another);
+    EXPECT_EQ(topic.engine().stats().runs, 3U);
+    topic.commit();
+    while (topic.piece(1 << 20)) topic.commit();
+    topic.commit();
+    if (killed) topic.restart();
+    topic.reload(kOfThreeRuns + another);
+    family.run(2, 6);
+    topic.commit();
+    EXPECT_THAT(issues_of(topic.told()), IsEmpty()) << "nothing is known any more";
+    family.runs(3, 6);
+    topic.commit();
+    if (killed) topic.restart();
+    family.run(9, 6, "");
+    topic.commit();
+    EXPECT_THAT(issues_of(topic.told()),
+                ::testing::Contains(HasSubstr("4 earlier runs of this family")));
+  }
+}
+
+std::string family_text(const std::map<std::string, std::string>& state) {
+  std::string out;
+  for (const auto& [key, value] : state) {
+    out += (out.empty() ? "" : "\n") + key + ' ';
+    for (const unsigned char byte : value) {
+      char digits[3];
+      std::snprintf(digits, sizeof digits, "%02x", byte);
+      out += digits;
+    }
+  }
+  return out;
+}
+
+std::map<std::string, std::string> family_state(const std::string& text) {
+  std::map<std::string, std::string> out;
+  std::istringstream lines(text);
+  for (std::string key, digits; lines >> key >> digits;) {
+    std::string& value = out[key];
+    for (std::size_t i = 0; i + 1 < digits.size(); i += 2) {
+      value += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+    }
+  }
+  return out;
+}
+
+// Written when a family was a run that nobody is. Another layout of runs, or another version of the rule,
+// is no state of ours any more: then the file is written anew.
+TEST(FamilyBaseline, AnEarlierProgramsFamilyIsKnown) {
+  StateTopic topic(kOfThreeRuns);
+  NightlyRuns family{[&](const OwnedFrame& frame) { topic.feed(frame); }};
+  for (int i = 0; i < 3; ++i) family.run(1 + 0.01 * i, 6);
+  topic.commit();
+  while (topic.piece(1 << 20)) topic.commit();
+  topic.commit();
+  const std::string golden = golden::text("state_family.txt", family_text(topic.state()));
+  ASSERT_FALSE(golden.empty());
+  topic.state() = family_state(golden);
+  topic.restart();
+  ASSERT_FALSE(topic.broken());
+  EXPECT_EQ(topic.engine().stats().runs, 4U);
+  family.run(2, 6, "");
+  topic.commit();
+  EXPECT_THAT(issues_of(topic.told()),
+              ::testing::Contains(HasSubstr("3 earlier runs of this family had 5.05")));
 }
 
 TEST(FamilyBaseline, FamiliesByLabelsOfTheRun) {
