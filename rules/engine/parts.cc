@@ -9,11 +9,10 @@ EngineParts make_parts(EngineState& state) {
   const ConfiguredRules& configured = state.configured;
   EngineStats& stats = state.stats;
   PartitionTable& partitions = state.partitions;
-  Deadline& deadline = state.deadline;
   auto reports = std::make_unique<Reports>(options, stats, configured);
   auto book = std::make_unique<IssueBook>(options, stats, configured, *reports);
   auto own = std::make_unique<OwnIssues>(options, *reports, *book);
-  auto silence = std::make_unique<SilenceWatch>(deadline, *book);
+  auto silence = std::make_unique<SilenceWatch>(*book);
   auto families = std::make_unique<Families>(options, stats);
   auto evaluations = std::make_unique<Evaluations>(options, stats, *book);
   auto rows = std::make_unique<RowJudge>(*book);
@@ -22,23 +21,22 @@ EngineParts make_parts(EngineState& state) {
   auto samples = std::make_unique<Samples>(options, stats, *evaluations);
   auto dictionaries = std::make_unique<Dictionaries>(options, stats);
   auto jobs = std::make_unique<JobBook>(options, stats, configured, *reports);
-  auto ends = std::make_unique<Ends>(stats, deadline, *reports, *book, *own, *evaluations,
-                                     *families, *rows, *steps, *samples, *jobs, *silence);
-  auto reload = std::make_unique<Reload>(stats, deadline, *reports, *book, *jobs);
+  auto ends = std::make_unique<Ends>(stats, *reports, *book, *own, *evaluations, *families, *rows,
+                                     *steps, *samples, *jobs, *silence);
+  auto reload = std::make_unique<Reload>(stats, *reports, *book, *jobs);
   auto comparisons = std::make_unique<Comparisons>(stats, *evaluations);
   auto further = std::make_unique<FurtherShards>(*ends);
   auto decisions = std::make_unique<Decisions>(options, configured, *book, *own, *steps, *silence,
                                                *ends, *reload, *comparisons, *further);
-  auto timers = std::make_unique<Timers>(options, deadline, *silence, *decisions);
-  auto attempts =
-      std::make_unique<Attempts>(options, stats, deadline, partitions, *own, *ends, *decisions);
+  auto timers = std::make_unique<Timers>(options, *silence, *decisions);
+  auto attempts = std::make_unique<Attempts>(options, stats, partitions, *own, *ends, *decisions);
   auto intake = std::make_unique<Intake>(stats, *own, *evaluations, *rows, *units, *steps, *jobs);
   auto lifecycle = std::make_unique<LifecycleFrames>(*own, *steps, *jobs, *ends);
-  auto arrivals = std::make_unique<Arrivals>(options, stats, deadline, *book, *intake);
+  auto arrivals = std::make_unique<Arrivals>(options, stats, *book, *intake);
   auto frames = std::make_unique<FrameHandler>(options, stats, *reports, *silence, *evaluations,
                                                *samples, *dictionaries, *ends, *attempts, *intake,
                                                *lifecycle, *arrivals);
-  auto restore = std::make_unique<Restore>(stats, configured, deadline, partitions, *book);
+  auto restore = std::make_unique<Restore>(stats, configured, partitions, *book);
   return {.reports = std::move(reports),
           .book = std::move(book),
           .own = std::move(own),

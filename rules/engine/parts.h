@@ -6,7 +6,6 @@
 #include "rules/engine/frames/frame_handler.h"
 #include "rules/engine/jobs/decisions.h"
 #include "rules/engine/jobs/timers.h"
-#include "rules/engine/partition/deadline.h"
 #include "rules/engine/partition/partition_table.h"
 #include "rules/engine/partition/rule_table.h"
 #include "rules/engine/state/restore.h"
@@ -20,7 +19,6 @@ struct EngineState {
   ConfiguredRules configured;  // a reload replaces them
   EngineStats stats;
   PartitionTable partitions{configured};
-  Deadline deadline;
 };
 
 /// Parts hold references to each other: they stay where they are made.

@@ -125,7 +125,7 @@ void Arrivals::end_silences(const Turn& turn, Run& run, Worker& worker,
     const bool was_silent = add(last, clock.program->threshold) <= turn.now;
     const std::int64_t next = std::min(clock.program->over_at(turn.now, run.course.promise),
                                        clock.program->over_at(turn.now, worker.promise));
-    deadline_.at_latest(was_silent ? turn.now : next);
+    turn.part.deadline.at_latest(was_silent ? turn.now : next);
     const auto number = run.workers.number_of(worker);
     for (const std::uint32_t who : {kNoRoster, number}) {
       const auto found = run.issues.clocks.find({clock.rule, who});

@@ -5,16 +5,14 @@
 
 #include "rules/engine/frames/intake.h"
 #include "rules/engine/issues/issue_book.h"
-#include "rules/engine/partition/deadline.h"
 #include "rules/engine/partition/turn.h"
 
 namespace tocsin::rules {
 
 class Arrivals {
  public:
-  Arrivals(const EngineOptions& options, EngineStats& stats, Deadline& deadline, IssueBook& book,
-           Intake& intake)
-      : options_(options), stats_(stats), deadline_(deadline), book_(book), intake_(intake) {}
+  Arrivals(const EngineOptions& options, EngineStats& stats, IssueBook& book, Intake& intake)
+      : options_(options), stats_(stats), book_(book), intake_(intake) {}
 
   /// kNoRoster: there is no room for it.
   std::uint32_t find_worker(const Turn& turn, Run& run, const core::FrameHeader& header);
@@ -31,7 +29,6 @@ class Arrivals {
 
   const EngineOptions& options_;
   EngineStats& stats_;
-  Deadline& deadline_;
   IssueBook& book_;
   Intake& intake_;
 };

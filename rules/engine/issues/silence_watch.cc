@@ -12,7 +12,7 @@ void SilenceWatch::due(const Turn& turn, Run& run, std::int64_t time, std::vecto
       const auto known = run.issues.clocks.find({clock.rule, who});
       if (known != run.issues.clocks.end() && known->second.fired) return;
       if (deadline > time) {
-        deadline_.at_latest(deadline);
+        turn.part.deadline.at_latest(deadline);
       } else {
         due.push_back({Entry::What::silence,
                        run.id,

@@ -5,14 +5,13 @@
 #include <vector>
 
 #include "rules/engine/issues/issue_book.h"
-#include "rules/engine/partition/deadline.h"
 #include "rules/engine/partition/turn.h"
 
 namespace tocsin::rules {
 
 class SilenceWatch {
  public:
-  SilenceWatch(Deadline& deadline, IssueBook& book) : deadline_(deadline), book_(book) {}
+  SilenceWatch(IssueBook& book) : book_(book) {}
 
   /// Adds what is due at `time`.
   void due(const Turn& turn, Run& run, std::int64_t time, std::vector<Entry>& due);
@@ -21,7 +20,6 @@ class SilenceWatch {
   void fire(const Turn& turn, Run& run, const Entry& entry);
 
  private:
-  Deadline& deadline_;
   IssueBook& book_;
 };
 

@@ -55,9 +55,9 @@ Run* Attempts::find_run(const Turn& turn, const core::FrameHeader& header) {
   run->course.last_arrival = turn.now;
   run->course.last_any = turn.now;
   run->issues.progress.resize(turn.rules().all.size());
-  deadline_.at_latest(add(turn.now, options_.config.join_grace));
+  turn.part.deadline.at_latest(add(turn.now, options_.config.join_grace));
   for (const auto& clock : turn.rules().clocks) {
-    deadline_.at_latest(add(turn.now, clock.program->threshold));
+    turn.part.deadline.at_latest(add(turn.now, clock.program->threshold));
   }
   return turn.part.runs.emplace(id, std::move(run)).first->second.get();
 }

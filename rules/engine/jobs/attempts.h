@@ -7,7 +7,6 @@
 #include "rules/engine/issues/own_issues.h"
 #include "rules/engine/jobs/decisions.h"
 #include "rules/engine/jobs/ends.h"
-#include "rules/engine/partition/deadline.h"
 #include "rules/engine/partition/partition_table.h"
 #include "rules/engine/partition/turn.h"
 
@@ -15,11 +14,10 @@ namespace tocsin::rules {
 
 class Attempts {
  public:
-  Attempts(const EngineOptions& options, EngineStats& stats, Deadline& deadline,
-           PartitionTable& partitions, OwnIssues& own, Ends& ends, Decisions& decisions)
+  Attempts(const EngineOptions& options, EngineStats& stats, PartitionTable& partitions,
+           OwnIssues& own, Ends& ends, Decisions& decisions)
       : options_(options),
         stats_(stats),
-        deadline_(deadline),
         partitions_(partitions),
         own_(own),
         ends_(ends),
@@ -39,7 +37,6 @@ class Attempts {
 
   const EngineOptions& options_;
   EngineStats& stats_;
-  Deadline& deadline_;
   PartitionTable& partitions_;
   OwnIssues& own_;
   Ends& ends_;

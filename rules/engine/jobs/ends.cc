@@ -287,7 +287,7 @@ void Ends::supersede(const Turn& turn, Run& run, std::uint32_t attempt,
   ++fresh.names.version;
   run = std::move(fresh);
   for (const auto& clock : turn.rules().clocks) {
-    deadline_.at_latest(clock.program->due_at(turn.now, {}));
+    turn.part.deadline.at_latest(clock.program->due_at(turn.now, {}));
   }
   keep(turn, run, std::move(kept));
 }

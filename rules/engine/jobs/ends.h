@@ -12,7 +12,6 @@
 #include "rules/engine/issues/reports.h"
 #include "rules/engine/issues/silence_watch.h"
 #include "rules/engine/jobs/job_book.h"
-#include "rules/engine/partition/deadline.h"
 #include "rules/engine/partition/turn.h"
 #include "rules/engine/units/evaluations.h"
 #include "rules/engine/units/row_judge.h"
@@ -23,11 +22,10 @@ namespace tocsin::rules {
 
 class Ends {
  public:
-  Ends(EngineStats& stats, Deadline& deadline, Reports& reports, IssueBook& book, OwnIssues& own,
+  Ends(EngineStats& stats, Reports& reports, IssueBook& book, OwnIssues& own,
        Evaluations& evaluations, Families& families, RowJudge& rows, StepBook& steps,
        Samples& samples, JobBook& jobs, SilenceWatch& silence)
       : stats_(stats),
-        deadline_(deadline),
         reports_(reports),
         book_(book),
         own_(own),
@@ -60,7 +58,6 @@ class Ends {
   void keep(const Turn& turn, Run& run, EvaluatorParts parts);
 
   EngineStats& stats_;
-  Deadline& deadline_;
   Reports& reports_;
   IssueBook& book_;
   OwnIssues& own_;

@@ -42,7 +42,7 @@ void Reload::apply(const Turn& turn, std::shared_ptr<const RuleTable> next) {
   }
   move_families(turn, *next);
   part.rules = std::move(next);
-  deadline_.at_once();  // timers are found again
+  turn.part.deadline.at_once();  // timers are found again
   if (!part.silent) ++stats_.reloads;
   for (auto& [id, run] : part.runs) {
     if (run->job.ended) continue;

@@ -7,7 +7,6 @@
 #include "rules/engine/issues/issue_book.h"
 #include "rules/engine/issues/reports.h"
 #include "rules/engine/jobs/job_book.h"
-#include "rules/engine/partition/deadline.h"
 #include "rules/engine/partition/turn.h"
 #include "rules/engine/state/remap.h"
 
@@ -15,8 +14,8 @@ namespace tocsin::rules {
 
 class Reload {
  public:
-  Reload(EngineStats& stats, Deadline& deadline, Reports& reports, IssueBook& book, JobBook& jobs)
-      : stats_(stats), deadline_(deadline), reports_(reports), book_(book), jobs_(jobs) {}
+  Reload(EngineStats& stats, Reports& reports, IssueBook& book, JobBook& jobs)
+      : stats_(stats), reports_(reports), book_(book), jobs_(jobs) {}
 
   /// Of the partition that is being worked on.
   void apply(const Turn& turn, std::shared_ptr<const RuleTable> next);
@@ -30,7 +29,6 @@ class Reload {
   static void move_evaluators(const Turn& turn, Run& run, const RuleTable& next);
 
   EngineStats& stats_;
-  Deadline& deadline_;
   Reports& reports_;
   IssueBook& book_;
   JobBook& jobs_;

@@ -18,7 +18,7 @@ void Timers::tick_run(const Turn& turn, Run& run, std::int64_t time, bool zero_l
                       std::vector<Entry>& due) {
   const auto check = [&](Entry::What what, std::uint32_t worker, std::int64_t deadline) {
     if (deadline > time) {
-      deadline_.at_latest(deadline);
+      turn.part.deadline.at_latest(deadline);
     } else {
       due.push_back({what, run.id, run.attempt, worker, 0, time, {}});
     }
@@ -55,7 +55,7 @@ void Timers::tick_families(const Turn& turn, std::int64_t time, std::vector<Entr
   for (const auto& [uid, family] : turn.part.families) {
     const std::int64_t deadline = add(family.last_used, kept);
     if (deadline > time) {
-      deadline_.at_latest(deadline);
+      turn.part.deadline.at_latest(deadline);
     } else {
       due.push_back({Entry::What::forget, family.id(), 0, kNoRoster, 0, time, {}});
     }
@@ -99,9 +99,9 @@ std::int64_t Timers::idle_limit(const Worker& worker) const {
 
 void Timers::advance_record_time(const Turn& turn) {
   // Every timer at its own time: what came later must not count for it.
-  while (const auto due = deadline_.take(turn.now)) {
+  while (const auto due = turn.part.deadline.take(turn.now)) {
     tick_all(turn, *due, true);
-    deadline_.at_earliest(*due + 1);
+    turn.part.deadline.at_earliest(*due + 1);
   }
 }
 

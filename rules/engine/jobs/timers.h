@@ -7,16 +7,14 @@
 
 #include "rules/engine/issues/silence_watch.h"
 #include "rules/engine/jobs/decisions.h"
-#include "rules/engine/partition/deadline.h"
 #include "rules/engine/partition/turn.h"
 
 namespace tocsin::rules {
 
 class Timers {
  public:
-  Timers(const EngineOptions& options, Deadline& deadline, SilenceWatch& silence,
-         Decisions& decisions)
-      : options_(options), deadline_(deadline), silence_(silence), decisions_(decisions) {}
+  Timers(const EngineOptions& options, SilenceWatch& silence, Decisions& decisions)
+      : options_(options), silence_(silence), decisions_(decisions) {}
 
   /// Looks at the next kRunsPerTick runs of the partition, or a tenth if that is more: what is due is seen a
   /// second late at worst, and thousands of runs hold up no record.
@@ -35,7 +33,6 @@ class Timers {
   [[nodiscard]] std::int64_t idle_limit(const Worker& worker) const;
 
   const EngineOptions& options_;
-  Deadline& deadline_;
   SilenceWatch& silence_;
   Decisions& decisions_;
 };

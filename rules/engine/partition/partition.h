@@ -13,6 +13,7 @@
 #include "rules/engine/memory/family.h"
 #include "rules/engine/memory/run.h"
 #include "rules/engine/partition/cut.h"
+#include "rules/engine/partition/deadline.h"
 #include "rules/engine/partition/rule_table.h"
 #include "rules/rules.h"
 
@@ -73,6 +74,7 @@ struct PartitionState {
   FamilyTable families;
   std::set<RunId> refused;  // runs that found no room
   RunId tick_from;          // whom the next tick looks at first, where it does not look at all
+  Deadline deadline;        // not in snapshots: of what a clock decides here
   Cut cut;
   std::uint64_t log_first = 0;  // logged entries that the last cut does not contain
   std::uint64_t log_next = 0;

@@ -342,9 +342,9 @@ core::Result<Restored> Restore::finish(std::int32_t partition, const Moment& mom
     partitions_.drop(partition);
     PartitionState& state = partitions_.open(partition);
     state.silent = true;
+    state.deadline.at_once();  // timers are found again
     return state;
   };
-  deadline_.at_once();  // timers are found again
   PartitionState* state = &fresh();
   std::optional<core::Error> problem;
   if (!records.empty()) {

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "rules/engine/issues/issue_book.h"
-#include "rules/engine/partition/deadline.h"
 #include "rules/engine/partition/moment.h"
 #include "rules/engine/partition/partition_table.h"
 #include "rules/engine/partition/rule_table.h"
@@ -19,13 +18,9 @@ namespace tocsin::rules {
 
 class Restore {
  public:
-  Restore(EngineStats& stats, const ConfiguredRules& configured, Deadline& deadline,
-          PartitionTable& partitions, IssueBook& book)
-      : stats_(stats),
-        configured_(configured),
-        deadline_(deadline),
-        partitions_(partitions),
-        book_(book) {}
+  Restore(EngineStats& stats, const ConfiguredRules& configured, PartitionTable& partitions,
+          IssueBook& book)
+      : stats_(stats), configured_(configured), partitions_(partitions), book_(book) {}
 
   /// Engine::finish_restore.
   core::Result<Restored> finish(std::int32_t partition, const Moment& moment,
@@ -41,7 +36,6 @@ class Restore {
 
   EngineStats& stats_;
   const ConfiguredRules& configured_;
-  Deadline& deadline_;
   PartitionTable& partitions_;
   IssueBook& book_;
 };
