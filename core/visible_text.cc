@@ -66,4 +66,13 @@ std::string visible(std::string_view text, std::size_t limit) {
   return std::string(cut_utf8(out, room)) + std::string(kMark);
 }
 
+std::string visible_words(std::string_view text) {
+  std::string out;
+  for (const char c : visible(text)) {
+    if (c != ' ' || (!out.empty() && out.back() != ' ')) out += c;
+  }
+  if (!out.empty() && out.back() == ' ') out.pop_back();
+  return out;
+}
+
 }  // namespace tocsin::core

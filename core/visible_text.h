@@ -16,4 +16,8 @@ inline constexpr std::size_t kUncut = std::numeric_limits<std::size_t>::max();
 /// `limit` bytes, it is cut between two characters and ends in "…", which is part of the limit.
 std::string visible(std::string_view text, std::size_t limit = kUncut);
 
+/// The same, with one blank where there were several, and none at either end. Empty: nothing in it is
+/// visible.
+std::string visible_words(std::string_view text);
+
 }  // namespace tocsin::core

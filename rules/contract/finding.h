@@ -52,14 +52,8 @@ struct Finding {
     return *this;
   }
   /// The finding in a few words, without step, limit and full stop: ("loss", Verb::is, "NaN").
-  Finding& titled(std::string_view what, Verb verb, std::string_view rest) {
-    constexpr std::string_view kWords[] = {" is ",   " are ",      " has ",
-                                           " have ", " does not ", " do not "};
-    title = what;
-    title += kWords[static_cast<std::size_t>(verb)];
-    title += rest;
-    return *this;
-  }
+  /// `what` may be a name of the user's: it is shown as core::visible_words().
+  Finding& titled(std::string_view what, Verb verb, std::string_view rest);
   /// One more sentence of the description.
   Finding& adds(std::string_view text) {
     if (!description.empty()) description += ' ';

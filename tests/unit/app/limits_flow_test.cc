@@ -187,6 +187,26 @@ TEST(LimitsFlow, LongNamesOfJobsTensorsNodesAndPlatformsStopNothing) {
   expect_told(said);
 }
 
+TEST(LimitsFlow, ATitleHasOneBlankBetweenWordsWhateverTheTensorIsCalled) {
+  for (const auto& [tensor, title] : {std::pair<std::string, std::string>{"t\u200B ", "t has NaN"},
+                                      {"  a \u2060 b ", "a b has NaN"},
+                                      {"\u202E", "(a name without visible characters) has NaN"}}) {
+    Said said;
+    said.tensor = tensor;
+    std::size_t titles = 0;
+    for (const rules::Event& event : judged(said)) {
+      const auto* issue = std::get_if<core::Issue>(&event);
+      if (issue == nullptr || issue->rule != "exploding_tensor") continue;
+      for (const auto& [name, text] : issue->annotations) {
+        if (name != "title") continue;
+        EXPECT_EQ(text, title);
+        ++titles;
+      }
+    }
+    EXPECT_GT(titles, 0u);
+  }
+}
+
 TEST(LimitsFlow, ARunOfManyNodesIsToldOf) {
   std::vector<rules::Event> events = judged({});
   core::JobEvent job;

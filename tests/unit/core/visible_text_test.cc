@@ -57,6 +57,12 @@ TEST(Visible, ACutIsBetweenCharactersAndMarked) {
   EXPECT_EQ(visible(std::string(1000, '\xff'), 9), "\ufffd\ufffd…");
 }
 
+TEST(VisibleWords, HaveOneBlankBetweenThemAndNoneAtTheEnds) {
+  EXPECT_EQ(visible_words("gradient/conv1.weight"), "gradient/conv1.weight");
+  EXPECT_EQ(visible_words("  a \n\tb\xE2\x80\x8B "), "a b");
+  EXPECT_EQ(visible_words("\xE2\x80\x8B\x01 "), "");
+}
+
 TEST(Visible, IsNeverLongerThanItsLimitAndNeverShorterWithoutAMark) {
   rc::check([](const std::string& text, std::uint8_t limit) {
     const std::size_t most = std::size_t{limit} + 3;
