@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 #include <set>
+#include <stdexcept>
 #include <thread>
 
 #include "tests/contract/transport_backends.h"
@@ -19,6 +20,13 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::SizeIs;
 using Clock = std::chrono::steady_clock;
+
+/// What was opened; a failure ends the test with its message.
+template <typename T>
+T made(core::Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  return std::move(*result);
+}
 
 /// A cluster of its own, to be frozen and killed.
 class KafkaFaults : public testing::Test {
@@ -43,14 +51,10 @@ class KafkaFaults : public testing::Test {
     options.transactional_id = "engine-0";
     options.source = source;
     options.commit_timeout = seconds{3};
-    auto publisher = transport_->publisher(options);
-    EXPECT_TRUE(publisher) << publisher.error().message;
-    return std::move(*publisher);
+    return made(transport_->publisher(options));
   }
   std::unique_ptr<core::RecordSource> open(ingest::SourceOptions options) {
-    auto source = transport_->source(std::move(options));
-    EXPECT_TRUE(source) << source.error().message;
-    return std::move(*source);
+    return made(transport_->source(std::move(options)));
   }
   std::unique_ptr<core::RecordSource> member() {
     ingest::SourceOptions options;
