@@ -14,6 +14,7 @@
 
 #include "bench/bench_report.h"
 #include "bench/healthy_rows.h"
+#include "bench/rule_sets.h"
 #include "rules/rules.h"
 
 namespace {
@@ -109,50 +110,38 @@ struct Stream {
   }
 };
 
-std::unique_ptr<Engine> make_engine(const std::string& rules) {
+std::unique_ptr<Engine> make_engine(const std::string& yaml) {
   RulesConfig config;
   config::Diagnostics problems;
   const config::Environment nothing = [](const std::string&) { return std::nullopt; };
-  const auto document =
-      config::Document::parse("rules: " + rules + "\n", "bench", nothing, problems);
+  const auto document = config::Document::parse(yaml, "bench", nothing, problems);
   document->read(problems, [&](config::Reader& root) { read_rules(root, config); });
   auto engine = Engine::create(std::move(config), {});
   return std::move(*engine);
 }
 
-constexpr char kOne[] = "[exploding_tensor]";
+constexpr char kOne[] = "rules: [exploding_tensor]";
 constexpr char kEight[] =
-    "[exploding_tensor, vanishing_gradient, loss_not_decreasing, weight_update_ratio, overfit, "
+    "rules: [exploding_tensor, vanishing_gradient, loss_not_decreasing, weight_update_ratio, "
+    "overfit, "
     "{use: all_zero, with: {collection_names: [weights, gradients]}}, stalled_training_rule, "
     "cpu_bottleneck]";
-
-// Every rule that looks at tensors or losses of deep learning.
-constexpr char kTensorRules[] =
-    "["
-    "exploding_tensor, vanishing_gradient, weight_update_ratio, update_large, "
-    "identical_parameters, "
-    "weight_saturation, dead_relu, saturated_activation, constant_input, input_range, "
-    "nlp_sequence_ratio, loss_not_decreasing, loss_spike, overfit, overtraining, "
-    "adversarial_imbalance, mode_mismatch, gradient_clipping, confusion, class_imbalance, "
-    "poor_weight_initialization, check_input_images, probabilities_into_loss, replica_divergence, "
-    "chance_level, gradient_noise, repeated_batch, learning_rate_decay, "
-    "{use: all_zero, with: {collection_names: [weights, gradients]}}, "
-    "{use: unchanged_tensor, with: {collection_names: [weights]}}, "
-    "{use: tensor_variance, with: {collection_names: [weights, gradients], max_threshold: 1e9}}]";
 
 // What exploding_tensor asks, in the language of declarative rules: the two are compared (one_rule
 // and declared_rule). The third keeps a window of 50 steps of every tensor and takes its median.
 constexpr char kDeclared[] =
-    "[{name: nan_any, select: 'tensor(\".*\")', when: 'nan + posinf + neginf > 0'}]";
+    "rules: [{name: nan_any, select: 'tensor(\".*\")', when: 'nan + posinf + neginf > 0'}]";
 constexpr char kDeclaredWindow[] =
-    "[{name: spike, select: 'tensor(\".*\")', window: last 50 steps, when: 'l2 > 10 * "
+    "rules: [{name: spike, select: 'tensor(\".*\")', window: last 50 steps, when: 'l2 > 10 * "
     "median(l2)'}]";
 
 // A window that slides and one that only grows.
 constexpr char kDeclaredMean[] =
-    "[{name: jump, select: 'tensor(\".*\")', window: last 10 steps, when: 'l2 > 10 * mean(l2)'}]";
+    "rules: [{name: jump, select: 'tensor(\".*\")', window: last 10 steps, when: 'l2 > 10 * "
+    "mean(l2)'}]";
 constexpr char kDeclaredStart[] =
-    "[{name: jump, select: 'tensor(\".*\")', window: since start, when: 'l2 > 10 * mean(l2)'}]";
+    "rules: [{name: jump, select: 'tensor(\".*\")', window: since start, when: 'l2 > 10 * "
+    "mean(l2)'}]";
 
 void rows(benchmark::State& state, const char* rules) {
   Stream stream(static_cast<std::size_t>(state.range(0)));
@@ -179,7 +168,7 @@ BENCHMARK_CAPTURE(rows, declared_window, kDeclaredWindow)->Arg(100)->Arg(1000);
 BENCHMARK_CAPTURE(rows, declared_mean, kDeclaredMean)->Arg(100)->Arg(1000);
 BENCHMARK_CAPTURE(rows, declared_start, kDeclaredStart)->Arg(100)->Arg(1000);
 BENCHMARK_CAPTURE(rows, eight_rules, kEight)->Arg(100)->Arg(1000)->Arg(100000);
-BENCHMARK_CAPTURE(rows, tensor_rules, kTensorRules)->Arg(200)->Arg(1000);
+BENCHMARK_CAPTURE(rows, tensor_rules, bench::kTensorRules)->Arg(200)->Arg(1000);
 
 // ── A rule in YAML beside the same in C++ ──────────────────────────────────────────────────────
 
