@@ -1,5 +1,10 @@
 // Posts each notification to a Mattermost channel, by an incoming webhook.
 //
+// This is the action to copy: an integration that posts JSON for people. In a copy, change what stands
+// behind each line "Change:". For a service that programs read, derive from HttpIntegration and
+// override `render` in place of `body`, as webhook.cc does.
+//
+// Change: this head. It says what is sent, when it is tried again, and what the far side needs.
 // Sends       POST: the title as text, the rest as an attachment with fields.
 // Retries     by the table in http_outcome.cc; Retry-After obeyed.
 // Idempotent  no: an answer that does not come may mean a message twice.
@@ -13,6 +18,7 @@
 namespace tocsin::actions {
 namespace {
 
+// Change: how the service is kept from reading names of jobs and tensors as markup.
 /// Mentions are looked for in the text as it is shown, so a backslash does not hold them back: an
 /// invisible character behind the @ does. Slack's form, <!channel>, is translated before that: there
 /// the backslash does.
@@ -25,10 +31,14 @@ std::string mattermost_text(std::string_view text) {
   return out;
 }
 
+// Change: the name of the struct.
 struct Mattermost final : ChatIntegration {
+  // Change: one field per key of this integration. url, bearer_token, headers, proxy and tls are there
+  // already.
   std::string channel;
   std::string username;
 
+  // Change: the service's markup and its limits, and what `url` means.
   Mattermost()
       : ChatIntegration(
             {.bold = "**",
@@ -44,11 +54,14 @@ struct Mattermost final : ChatIntegration {
     url_means_ = "the incoming webhook, https://chat.example.com/hooks/…";
   }
 
+  // Change: name, field and help of each key. Parsing, the page and the schema come from here.
   void keys(config::Reader& in) override {
     in.optional("channel", channel, "another channel than the webhook's, by its name in URLs");
     in.optional("username", username, "name of the sender, if the server allows it");
   }
 
+  // Change: the JSON, the same in every attempt. It is stored: a credential belongs into `complete`,
+  // as ntfy.cc shows. Where an answer means something else than usual, override `classify`.
   [[nodiscard]] core::Value body(const ChatMessage& message) const override {
     core::ValueList fields;
     for (const auto& [name, value] : message.fields) {
@@ -71,6 +84,7 @@ struct Mattermost final : ChatIntegration {
 
 }  // namespace
 
+// Change: the name, and what it does in one sentence.
 ActionDescriptor mattermost() {
   return chat_descriptor("mattermost", "Posts to a Mattermost channel.", read_http<Mattermost>);
 }

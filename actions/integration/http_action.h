@@ -3,8 +3,8 @@
 // connections, and what an answer means. Internal to actions.
 //
 // An integration is a struct of its own keys that derives from HttpIntegration, with `render` and,
-// where its far side needs it, `complete`, `classify` and `handles`; builtin/webhook.cc and
-// builtin/alertmanager.cc show both ends.
+// where its far side needs it, `complete`, `classify` and `handles`; builtin/mattermost.cc is
+// the plain one to copy, builtin/webhook.cc and builtin/alertmanager.cc show what else is possible.
 #pragma once
 
 #include <concepts>

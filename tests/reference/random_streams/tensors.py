@@ -268,16 +268,6 @@ def constant_input(chance):
     return inputs(chance, "constant_input", values)
 
 
-def input_range(chance):
-    def values(dtype):
-        out = [chance.choice((0.0, 1.0, -30.0, 30.0, 31.0 if chance.random() < 0.2 else 1.0)) for _ in range(chance.randint(0, 3))]
-        if out and dtype != "i64" and chance.random() < 0.05:
-            out[0] = chance.choice(common.SPECIAL)
-        return out
-
-    return inputs(chance, "input_range", values, ("f32", "f16", "bf16", "i64"))
-
-
 def identical_parameters(chance):
     parameters = common.shared(chance, TRAINING)
     shapes = [chance.choice(((8, 8), (5, 13), (65,), (10, 10))) for _ in range(3)]
