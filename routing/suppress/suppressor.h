@@ -11,6 +11,7 @@
 #include "core/issue.h"
 #include "core/labels.h"
 #include "core/time.h"
+#include "routing/tree/integration.h"
 
 namespace tocsin::routing {
 
@@ -24,12 +25,6 @@ class KnownIssues {
   virtual void for_each_firing(core::FunctionRef<void(const core::Issue&)> visit) const = 0;
 };
 
-/// What an integration does with an issue.
-enum class Purpose : std::uint8_t {
-  notify,  // people or programs hear of it
-  stop,    // its run is stopped
-  show,    // its state is shown, and stays true whatever is suppressed
-};
 /// Whom a suppression holds back.
 enum class Reach : std::uint8_t { all, notify, stop };
 

@@ -10,7 +10,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "routing/routing.h"
+#include "routing/tree/explanation.h"
+#include "routing/tree/integration.h"
+#include "routing/tree/matchers.h"
+#include "routing/tree/route_config.h"
 
 namespace tocsin::routing {
 

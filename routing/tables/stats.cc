@@ -1,9 +1,8 @@
-// The router's figures by their metric names.
+#include "routing/tables/stats.h"
+
 #include <algorithm>
 #include <array>
 #include <chrono>
-
-#include "routing/routing.h"
 
 namespace tocsin::routing {
 namespace {

@@ -1,4 +1,5 @@
-// Matchers: `name OP "value"` texts to compiled conditions (docs/routing.md).
+#include "routing/tree/matchers.h"
+
 #include <re2/re2.h>
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 #include <utility>
 
 #include "core/text.h"
-#include "routing/routing.h"
 
 namespace tocsin::routing {
 

@@ -1,0 +1,42 @@
+// Who is told: what routing knows of an action.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "core/time.h"
+
+namespace tocsin::routing {
+
+/// What an integration does with an issue.
+enum class Purpose : std::uint8_t {
+  notify,  // people or programs hear of it
+  stop,    // its run is stopped
+  show,    // its state is shown, and stays true whatever is suppressed
+};
+
+/// One action config of one receiver, as far as deciding needs it; filled from `receivers`.
+struct Integration {
+  std::string id;        // stable; unique
+  std::string receiver;  // several integrations may share one
+  std::string type;      // webhook, email, …
+  std::size_t index = 0;
+  bool send_resolved = true;
+  std::size_t max_alerts = 100;  // issues listed in one message; 0 = no limit
+  core::Duration max_age = std::chrono::hours(24);
+  std::string when;  // matchers: which members this action is told of
+  bool enabled = true;
+  bool shadow = false;  // decided and recorded as usual; the deliverer does not send
+  /// The far side keeps an incident open until told otherwise: one that is lost sight of is closed
+  /// there, and a resolve is told although the issue is suppressed. Else that resolve is owed until
+  /// the suppression ends.
+  bool stateful = true;
+  /// The action acts on each issue by itself (a topic, an alert, a series, a run to stop): a flush
+  /// tells it all issues, in as many messages as that takes. Else a message lists what fits and
+  /// counts the rest.
+  bool every_issue = false;
+  Purpose purpose = Purpose::notify;  // what of it a suppression holds back
+};
+
+}  // namespace tocsin::routing
