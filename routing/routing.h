@@ -158,9 +158,9 @@ class Router {
   [[nodiscard]] Explanation explain(const core::Labels& labels) const;
 
  private:
-  class Impl;
-  explicit Router(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
+  struct Parts;
+  explicit Router(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace tocsin::routing

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "routing/flush/message_parts.h"
+#include "routing/flush/message_runs.h"
 #include "routing/tables/size.h"
 #include "routing/tables/told.h"
 
@@ -73,9 +74,9 @@ void Teller::flush(Group& group, WallTime tick, WallTime now) {
 bool Teller::nothing_to_decide(const Group& group, WallTime tick) const {
   if (group.changed || !group.running) return false;
   const WallTime since = group.last_tick.value_or(group.created_at);
-  const bool differs =
-      std::any_of(options_.suppressors.begin(), options_.suppressors.end(),
-                  [&](const auto& one) { return one->may_differ(group.labels, since, tick); });
+  const bool differs = std::any_of(
+      suppressors_.begin(), suppressors_.end(),
+      [&](const Suppressor* one) { return one->may_differ(group.labels, since, tick); });
   if (differs) return false;
   const Duration repeat = group.route->shortest_repeat();
   return std::all_of(group.route->integrations.begin(), group.route->integrations.end(),
@@ -109,7 +110,7 @@ std::vector<FlushMember> Teller::freeze(const Group& group, WallTime tick, WallT
     member.firing = state->firing || untold || ended_since;
     member.over = member.firing && !state->firing;
     member.strayed = joined.strayed;
-    for (const auto& suppressor : options_.suppressors) {
+    for (const Suppressor* suppressor : suppressors_) {
       suppressor->reasons(state->issue, issues_, tick, member.reasons);
     }
     counted_.suppressed += member.reasons.size();
@@ -222,6 +223,7 @@ bool Teller::spent() const {
 }
 
 void Teller::take(Output& out) {
+  for (core::Notification& one : notifications_) add_runs(one, runs_);
   out.notifications = std::exchange(notifications_, {});
   out.decisions = std::exchange(decisions_, {});
   out.flush_delays = std::exchange(flush_delays_, {});

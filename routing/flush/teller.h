@@ -10,26 +10,24 @@
 #include "core/time.h"
 #include "routing/flush/flush.h"
 #include "routing/routing.h"
-#include "routing/tables/groups.h"
-#include "routing/tables/issues.h"
-#include "routing/tables/notification_log.h"
-#include "routing/tables/runs.h"
-#include "routing/tables/turns.h"
+#include "routing/tables/tables.h"
 #include "routing/tree/route_tree.h"
 
 namespace tocsin::routing {
 
 class Teller {
  public:
-  Teller(const RouteTree& tree, const RouterOptions& options, const Runs& runs, Issues& issues,
-         Groups& groups, Turns& turns, NotificationLog& log)
+  /// `suppressors`: asked in this order. All outlive it.
+  Teller(const RouteTree& tree, const RouterOptions& options,
+         std::vector<const Suppressor*> suppressors, Tables& tables)
       : tree_(tree),
         options_(options),
-        runs_(runs),
-        issues_(issues),
-        groups_(groups),
-        turns_(turns),
-        log_(log) {}
+        suppressors_(std::move(suppressors)),
+        runs_(tables.runs),
+        issues_(tables.issues),
+        groups_(tables.groups),
+        turns_(tables.turns),
+        log_(tables.log) {}
 
   /// Due::flush_group.
   void flush_due(const std::string& hash, core::WallTime due, core::WallTime now);
@@ -63,6 +61,7 @@ class Teller {
 
   const RouteTree& tree_;
   const RouterOptions& options_;
+  const std::vector<const Suppressor*> suppressors_;
   const Runs& runs_;
   Issues& issues_;
   Groups& groups_;

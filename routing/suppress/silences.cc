@@ -1,6 +1,7 @@
 #include "routing/suppress/silences.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "core/fields/json_in.h"
@@ -153,10 +154,11 @@ void Silences::reasons(const core::Issue& issue, const KnownIssues& /*others*/, 
   }
 }
 
-std::size_t Silences::count_in_force(WallTime now) const {
-  return static_cast<std::size_t>(std::count_if(order_.begin(), order_.end(), [&](const auto& one) {
-    return in_force(one.second->silence, now);
-  }));
+void Silences::count(Stats& stats, WallTime now) const {
+  stats.silences =
+      static_cast<std::uint64_t>(std::count_if(order_.begin(), order_.end(), [&](const auto& one) {
+        return in_force(one.second->silence, now);
+      }));
 }
 
 bool Silences::may_differ(const core::Labels& /*group_labels*/, WallTime since,

@@ -11,6 +11,7 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "routing/routing.h"
+#include "routing/suppress/controls.h"
 #include "routing/tables/store.h"
 
 namespace tocsin::routing {
@@ -24,25 +25,23 @@ struct SilenceState {
 std::string encode(const SilenceState& state);
 core::Status decode(std::string_view value, SilenceState& state);
 
-class Silences final : public Suppressor {
+/// Records `silence/<id>`.
+class Silences final : public ControlRecords, public Suppressor {
  public:
-  /// What stands in a record of `router-control`; nullopt: it was taken back. invalid_argument: it is
-  /// no silence, and the one before stays.
   core::Status apply(std::string_view id, std::optional<std::string_view> value,
-                     core::WallTime now);
-  /// Those that ended long ago.
-  void forget(core::WallTime now);
-
-  [[nodiscard]] std::size_t count_in_force(core::WallTime now) const;
+                     core::WallTime now) override;
+  void forget(core::WallTime now) override;
+  void count(Stats& stats, core::WallTime now) const override;
+  [[nodiscard]] const Suppressor* suppressor() const override { return this; }
 
   void reasons(const core::Issue& issue, const KnownIssues& others, core::WallTime tick,
                std::vector<Suppression>& out) const override;
   [[nodiscard]] bool may_differ(const core::Labels& group_labels, core::WallTime since,
                                 core::WallTime now) const override;
 
-  core::Status restore(std::string_view id, std::string_view value);
-  void take(std::vector<StateRecord>& out) { table_.take(out); }
-  void snapshot(std::vector<StateRecord>& out) const { table_.snapshot(out); }
+  core::Status restore(std::string_view id, std::string_view value) override;
+  void take(std::vector<StateRecord>& out) override { table_.take(out); }
+  void snapshot(std::vector<StateRecord>& out) const override { table_.snapshot(out); }
 
  private:
   Table<SilenceState> table_{"silence"};

@@ -11,31 +11,15 @@
 #include "core/notification.h"
 #include "core/time.h"
 #include "routing/routing.h"
-#include "routing/tables/agenda.h"
-#include "routing/tables/capacity.h"
-#include "routing/tables/dedup.h"
-#include "routing/tables/groups.h"
-#include "routing/tables/issues.h"
-#include "routing/tables/notification_log.h"
 #include "routing/tables/own_issues.h"
-#include "routing/tables/runs.h"
+#include "routing/tables/tables.h"
 
 namespace tocsin::routing {
-
-/// The tables that events change.
-struct Tables {
-  Dedup& dedup;
-  Runs& runs;
-  Issues& issues;
-  Groups& groups;
-  Capacity& capacity;
-  NotificationLog& log;
-};
 
 class Intake {
  public:
   /// `stats`: where it counts.
-  Intake(const RouterOptions& options, const Tables& tables, Stats& stats)
+  Intake(const RouterOptions& options, Tables& tables, Stats& stats)
       : options_(options),
         dedup_(tables.dedup),
         runs_(tables.runs),

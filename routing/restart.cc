@@ -1,0 +1,44 @@
+#include "routing/restart.h"
+
+#include <algorithm>
+
+namespace tocsin::routing {
+namespace {
+
+using core::WallTime;
+
+/// Routes that lost an integration close its incident. Issues of a group that is closed are announced
+/// anew when they are routed.
+void close_unrouted(Tables& tables, Teller& teller, WallTime now) {
+  for (const auto& entry : tables.groups.in_order()) {
+    Group& group = *entry.second;
+    const bool kept = group.route != nullptr && group.route->grouping() == group.grouping;
+    for (const auto& one : *group.logs) {
+      const std::string& id = one.first;
+      const TellLog& log = one.second;
+      const auto is_same = [&](const Integration* integration) { return integration->id == id; };
+      const bool told = kept && std::any_of(group.route->integrations.begin(),
+                                            group.route->integrations.end(), is_same);
+      if (!told && !(log.told.empty() && log.owed.empty())) teller.close(group, id, now);
+    }
+    if (!kept && group.active()) tables.groups.abandon(group, now);
+  }
+}
+
+}  // namespace
+
+void restart(Tables& tables, Teller& teller, const Config& limits, WallTime now) {
+  tables.link();
+  close_unrouted(tables, teller, now);
+  tables.groups.start(now, limits.catchup_hold_max,
+                      [&](const Group& group) { return teller.passed_quietly(group, now); });
+  for (const auto& [key, state] : tables.issues.in_order()) {
+    if (state->firing) {
+      tables.groups.route(*state, now, false);  // routes that are new since
+    } else if (state->groups.empty()) {
+      tables.issues.retire(*state);
+    }
+  }
+}
+
+}  // namespace tocsin::routing

@@ -1,0 +1,96 @@
+#include "routing/suppress/controls.h"
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+#include "core/text.h"
+#include "core/visible_text.h"
+#include "routing/suppress/silences.h"
+
+namespace tocsin::routing {
+namespace {
+
+using core::Status;
+using core::WallTime;
+
+template <typename Records>
+std::unique_ptr<ControlRecords> make() {
+  return std::make_unique<Records>();
+}
+
+constexpr std::array kControlKinds{
+    ControlKind{"silence", "silence/<id>", "people, by `tocsin silence`",
+                "the silence is taken back", make<Silences>},
+};
+
+/// The key as it is said to people: it may be of any length, and hold any bytes.
+constexpr std::size_t kShownKey = 100;
+
+core::Error unknown_key(std::string_view key) {
+  std::string expected;
+  std::vector<std::string> prefixes;
+  for (const ControlKind& kind : kControlKinds) {
+    expected += (expected.empty() ? "" : ", ") + std::string(kind.key);
+    prefixes.emplace_back(kind.prefix);
+  }
+  const std::string near = core::nearest(std::string(key.substr(0, key.find('/'))), prefixes);
+  return core::invalid_argument("unknown key \"" + core::visible(key.substr(0, kShownKey)) +
+                                "\": expected " + expected +
+                                (near.empty() ? "" : "; did you mean \"" + near + "/\"?"));
+}
+
+}  // namespace
+
+std::span<const ControlKind> control_kinds() noexcept { return kControlKinds; }
+
+Controls::Controls() {
+  for (const ControlKind& kind : kControlKinds) records_.push_back(kind.make());
+}
+
+ControlRecords* Controls::find(std::string_view prefix) const {
+  for (std::size_t i = 0; i < kControlKinds.size(); ++i) {
+    if (kControlKinds[i].prefix == prefix) return records_[i].get();
+  }
+  return nullptr;
+}
+
+Status Controls::apply(std::string_view key, std::optional<std::string_view> value, WallTime now) {
+  const std::size_t slash = key.find('/');
+  ControlRecords* records = slash == std::string_view::npos ? nullptr : find(key.substr(0, slash));
+  if (records == nullptr) return unknown_key(key);
+  return records->apply(key.substr(slash + 1), value, now);
+}
+
+void Controls::forget(WallTime now) {
+  for (const auto& one : records_) one->forget(now);
+}
+
+void Controls::count(Stats& stats, WallTime now) const {
+  for (const auto& one : records_) one->count(stats, now);
+}
+
+std::vector<const Suppressor*> Controls::suppressors() const {
+  std::vector<const Suppressor*> out;
+  for (const auto& one : records_) {
+    if (const Suppressor* suppressor = one->suppressor()) out.push_back(suppressor);
+  }
+  return out;
+}
+
+std::optional<Status> Controls::restore(std::string_view prefix, std::string_view id,
+                                        std::string_view value) {
+  ControlRecords* records = find(prefix);
+  if (records == nullptr) return std::nullopt;
+  return records->restore(id, value);
+}
+
+void Controls::take(std::vector<StateRecord>& out) {
+  for (const auto& one : records_) one->take(out);
+}
+
+void Controls::snapshot(std::vector<StateRecord>& out) const {
+  for (const auto& one : records_) one->snapshot(out);
+}
+
+}  // namespace tocsin::routing

@@ -1,0 +1,65 @@
+// The tables that events change, joined, and the changelog `router-state` that they are kept in.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "core/time.h"
+#include "routing/routing.h"
+#include "routing/tables/agenda.h"
+#include "routing/tables/capacity.h"
+#include "routing/tables/dedup.h"
+#include "routing/tables/groups.h"
+#include "routing/tables/issues.h"
+#include "routing/tables/notification_log.h"
+#include "routing/tables/old_members.h"
+#include "routing/tables/runs.h"
+#include "routing/tables/turns.h"
+#include "routing/tree/route_tree.h"
+
+namespace tocsin::routing {
+
+/// `tree` and `limits` outlive it.
+class Tables {
+ public:
+  Tables(const RouteTree& tree, const Config& limits)
+      : dedup(limits.dedup_window, limits.dedup_max),
+        runs(limits, agenda),
+        issues(limits, agenda),
+        turns(agenda),
+        capacity(limits),
+        groups(tree, agenda, turns, capacity, issues, log) {}
+  Tables(const Tables&) = delete;
+  Tables& operator=(const Tables&) = delete;
+
+  Agenda agenda;
+  Dedup dedup;
+  Runs runs;
+  Issues issues;
+  NotificationLog log;
+  Turns turns;
+  Capacity capacity;
+  Groups groups;
+
+  /// One record: `kind` is the part of its key before the slash, `rest` what follows. nullopt: its
+  /// kind is of no table here. data_loss: its value cannot be read.
+  std::optional<core::Status> restore(std::string_view kind, std::string_view rest,
+                                      std::string_view value);
+  /// All records are there: issues, groups, runs and logs know each other.
+  void link();
+  /// Records of what has changed since the last call.
+  void take(std::vector<StateRecord>& out);
+  /// All records.
+  void snapshot(std::vector<StateRecord>& out) const;
+  /// Sets the figures that these tables are.
+  void count(Stats& stats) const;
+
+ private:
+  struct Kind;
+
+  OldMembers old_members_;
+};
+
+}  // namespace tocsin::routing
