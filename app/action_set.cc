@@ -31,7 +31,7 @@ core::Result<std::unique_ptr<ActionSet>> ActionSet::build(const AppConfig& confi
 }
 
 core::Status ActionSet::publish(const core::OutRecord& record) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   if (const auto status = publisher_->publish(record); !status) return status;
   return publisher_->flush(std::chrono::seconds(5));
 }

@@ -3,7 +3,6 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -11,6 +10,7 @@
 #include "app/config/app_config.h"
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/mutex.h"
 #include "core/telemetry.h"
 #include "ingest/ingest.h"
 
@@ -32,8 +32,8 @@ class ActionSet {
  private:
   core::Status publish(const core::OutRecord& record);
 
-  std::mutex mutex_;  // guards publisher_: deliveries run on several threads
-  std::unique_ptr<core::RecordPublisher> publisher_;
+  core::Mutex mutex_;  // deliveries run on several threads
+  std::unique_ptr<core::RecordPublisher> publisher_ PT_GUARDED_BY(mutex_);
   std::map<std::string, std::unique_ptr<core::Action>, std::less<>> actions_;
 };
 

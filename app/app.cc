@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 
 #include "app/health/health_watch.h"
@@ -16,6 +14,7 @@
 #include "app/serve/http_routes.h"
 #include "app/serve/metrics.h"
 #include "app/serve/process_metrics.h"
+#include "core/mutex.h"
 
 namespace tocsin::app {
 namespace {
@@ -39,6 +38,8 @@ struct App::Impl {
   [[nodiscard]] std::string role() const;
   [[nodiscard]] std::string why_not_ready() const;
   void spawn(const std::string& name, std::function<void(std::stop_token)> body);
+  /// False: a thread goes on after `end` (steady).
+  bool all_end_by(core::Duration end);
   bool stop();
   [[nodiscard]] bool ready() const;
 
@@ -56,9 +57,9 @@ struct App::Impl {
   std::unique_ptr<HttpServer> http;
   std::string no_address;
 
-  std::mutex mutex;  // guards running
-  std::condition_variable ended;
-  int running = 0;
+  core::Mutex mutex;
+  core::CondVar ended;
+  int running GUARDED_BY(mutex) = 0;
   bool stopped = false;
   std::vector<std::jthread> threads;  // in the order they were started; ended in the same order
 };
@@ -166,13 +167,13 @@ void App::Impl::watch_health() {
 
 void App::Impl::spawn(const std::string& name, std::function<void(std::stop_token)> body) {
   {
-    const std::lock_guard lock(mutex);
+    const core::MutexLock lock(mutex);
     ++running;
   }
   threads.emplace_back([this, name, body = std::move(body)](const std::stop_token& stop) {
     pthread_setname_np(pthread_self(), ("tocsin-" + name).substr(0, 15).c_str());
     body(stop);
-    const std::lock_guard lock(mutex);
+    const core::MutexLock lock(mutex);
     --running;
     ended.notify_all();
   });
@@ -191,8 +192,8 @@ void App::Impl::start_threads() {
 
 // Tells systemd when everything is ready, and has the journal kept small.
 void App::Impl::keep(const std::stop_token& stop) {
-  std::mutex quiet;
-  std::condition_variable_any wake;
+  core::Mutex quiet;
+  core::StoppableCondVar wake;
   bool told = false;
   core::Duration look_due{};
   while (!stop.stop_requested()) {
@@ -208,8 +209,8 @@ void App::Impl::keep(const std::stop_token& stop) {
       health->look();
       look_due = steady + 1s;
     }
-    std::unique_lock lock(quiet);
-    wake.wait_for(lock, stop, told ? 1000ms : 10ms, [] { return false; });
+    const core::MutexLock lock(quiet);
+    wake.wait_for(quiet, stop, told ? 1000ms : 10ms, [] { return false; });
   }
 }
 
@@ -226,16 +227,19 @@ bool App::Impl::ready() const {
                      [](const RunningStage& one) { return one.loop->ready(); });
 }
 
+bool App::Impl::all_end_by(core::Duration end) {
+  const core::MutexLock lock(mutex);
+  return ended.wait_for(mutex, std::max<core::Duration>(end - clock.monotonic(), 0ns),
+                        [this]() REQUIRES(mutex) { return running == 0; });
+}
+
 bool App::Impl::stop() {
   if (stopped) return true;
   stopped = true;
   sd_notify(options.notify_socket, "STOPPING=1");
   const core::Duration end = clock.monotonic() + options.stop_deadline;
   for (auto& thread : threads) thread.request_stop();
-  std::unique_lock lock(mutex);
-  const bool in_time = ended.wait_for(lock, std::max<core::Duration>(end - clock.monotonic(), 0ns),
-                                      [this] { return running == 0; });
-  lock.unlock();
+  const bool in_time = all_end_by(end);
   if (in_time) threads.clear();
   return in_time;
 }

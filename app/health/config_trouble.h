@@ -2,8 +2,9 @@
 // and heard by who looks after the process.
 #pragma once
 
-#include <mutex>
 #include <string>
+
+#include "core/mutex.h"
 
 namespace tocsin::app {
 
@@ -17,17 +18,17 @@ class ConfigTrouble {
   }
   /// Empty: the file is in effect.
   void set(std::string why) {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     why_ = std::move(why);
   }
   [[nodiscard]] std::string why() const {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     return why_;
   }
 
  private:
-  mutable std::mutex mutex_;  // guards why_
-  std::string why_;
+  mutable core::Mutex mutex_;
+  std::string why_ GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin::app

@@ -47,14 +47,14 @@ void HealthWatch::look() {
     if (blocks(one)) lines += one.what + "\n";
   }
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     blocking_ = std::move(lines);
   }
   publish(trouble_.update(now, ports_.clock->now()));
 }
 
 std::string HealthWatch::blocking() const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   return blocking_;
 }
 

@@ -4,13 +4,13 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "app/health/process_trouble.h"
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/mutex.h"
 #include "core/telemetry.h"
 #include "ingest/ingest.h"
 
@@ -53,8 +53,8 @@ class HealthWatch {
   std::vector<Trouble> missing_;
   std::vector<Trouble> unsafe_;
   std::vector<Trouble> descriptors_;
-  mutable std::mutex mutex_;  // guards blocking_
-  std::string blocking_;
+  mutable core::Mutex mutex_;
+  std::string blocking_ GUARDED_BY(mutex_);
   core::Gauge& standing_;
 };
 

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <map>
-#include <mutex>
 
 #include "app/log/log_console.h"
+#include "core/mutex.h"
 
 namespace tocsin::app {
 namespace {
@@ -89,7 +89,7 @@ class StderrLog final : public core::Log {
   };
 
   bool admit(std::string_view event, std::uint64_t& suppressed) {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     Rate& rate = rates_[std::string(event)];
     const core::Duration now = clock_.monotonic();
     if (now - rate.since > kBurstWindow) {
@@ -109,7 +109,7 @@ class StderrLog final : public core::Log {
     for (auto& [name, value] : line) {
       const auto* advice = core::as<std::string>(value);
       if (name != "advice" || advice == nullptr || advice->empty()) continue;
-      const std::lock_guard lock(mutex_);
+      const core::MutexLock lock(mutex_);
       if (*advice == advice_) {
         value = core::Value();
       } else {
@@ -133,9 +133,9 @@ class StderrLog final : public core::Log {
   bool colour_;
   const core::Clock& clock_;
   spdlog::logger logger_;
-  std::mutex mutex_;  // guards rates_ and advice_
-  std::map<std::string, Rate> rates_;
-  std::string advice_;  // said last
+  core::Mutex mutex_;
+  std::map<std::string, Rate> rates_ GUARDED_BY(mutex_);
+  std::string advice_ GUARDED_BY(mutex_);  // said last
 };
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include "app/loop/committer.h"
 
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 #include <utility>
+
+#include "core/mutex.h"
 
 namespace tocsin::app {
 namespace {
@@ -44,7 +44,7 @@ class ThreadCommitter final : public Committer {
         thread_([this](const std::stop_token& stop) { work(stop); }) {}
 
   void start(std::vector<core::OutRecord> records, std::vector<core::Position> positions) override {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     records_ = std::move(records);
     positions_ = std::move(positions);
     asked_ = busy_ = true;
@@ -54,38 +54,42 @@ class ThreadCommitter final : public Committer {
     return publisher_->write_ahead(record);
   }
   std::optional<core::Status> poll() override {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     if (outcome_) busy_ = false;
     return std::exchange(outcome_, std::nullopt);
   }
   core::Status wait() override {
-    std::unique_lock lock(mutex_);
+    const core::MutexLock lock(mutex_);
     if (!busy_) return core::ok();
-    changed_.wait(lock, [this] { return outcome_.has_value(); });
+    changed_.wait(mutex_, [this]() REQUIRES(mutex_) { return outcome_.has_value(); });
     busy_ = false;
     return *std::exchange(outcome_, std::nullopt);
   }
   [[nodiscard]] bool busy() const override {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     return busy_;
   }
   std::vector<core::OutRecord> take_back() override {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     return std::exchange(records_, {});
   }
 
  private:
   void work(const std::stop_token& stop) {
     while (true) {
+      std::vector<core::OutRecord> records;
+      std::vector<core::Position> positions;
       {
-        std::unique_lock lock(mutex_);
-        if (!changed_.wait(lock, stop, [this] { return asked_; })) return;
+        const core::MutexLock lock(mutex_);
+        if (!changed_.wait(mutex_, stop, [this]() REQUIRES(mutex_) { return asked_; })) return;
         asked_ = false;
+        records.swap(records_);
+        positions.swap(positions_);
       }
-      // records_ and positions_ are nobody else's until the outcome is there.
-      auto outcome = publisher_->commit(records_, positions_);
+      auto outcome = publisher_->commit(records, positions);
       {
-        const std::lock_guard lock(mutex_);
+        const core::MutexLock lock(mutex_);
+        records_.swap(records);  // for take_back()
         outcome_ = std::move(outcome);
         changed_.notify_all();
       }
@@ -95,13 +99,13 @@ class ThreadCommitter final : public Committer {
 
   std::unique_ptr<core::RecordPublisher> publisher_;
   std::function<void()> finished_;
-  mutable std::mutex mutex_;  // guards everything below, except while a commit is under way
-  std::condition_variable_any changed_;
-  std::vector<core::OutRecord> records_;
-  std::vector<core::Position> positions_;
-  std::optional<core::Status> outcome_;
-  bool asked_ = false;
-  bool busy_ = false;
+  mutable core::Mutex mutex_;
+  core::StoppableCondVar changed_;
+  std::vector<core::OutRecord> records_ GUARDED_BY(mutex_);  // empty while a commit is under way
+  std::vector<core::Position> positions_ GUARDED_BY(mutex_);
+  std::optional<core::Status> outcome_ GUARDED_BY(mutex_);
+  bool asked_ GUARDED_BY(mutex_) = false;
+  bool busy_ GUARDED_BY(mutex_) = false;
   std::jthread thread_;  // last: ends before what it uses
 };
 

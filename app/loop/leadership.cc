@@ -1,8 +1,8 @@
 #include "app/loop/leadership.h"
 
-#include <condition_variable>
-#include <mutex>
 #include <utility>
+
+#include "core/mutex.h"
 
 namespace tocsin::app {
 
@@ -18,12 +18,12 @@ Leadership::Leadership(std::unique_ptr<core::Lease> lease, const core::Clock& cl
                                  "times the lease was won or given up")) {}
 
 void Leadership::run(const std::stop_token& stop) {
-  std::mutex quiet;
-  std::condition_variable_any wake;
+  core::Mutex quiet;
+  core::StoppableCondVar wake;
   while (!stop.stop_requested()) {
     step(1s);
-    std::unique_lock lock(quiet);
-    wake.wait_for(lock, stop, term() == 0 ? 100ms : 500ms, [] { return false; });
+    const core::MutexLock lock(quiet);
+    wake.wait_for(quiet, stop, term() == 0 ? 100ms : 500ms, [] { return false; });
   }
   release();
 }

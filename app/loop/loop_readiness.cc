@@ -5,7 +5,7 @@ namespace tocsin::app {
 void LoopReadiness::become_ready() {
   if (ready_) return;
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     trouble_.clear();
   }
   ready_ = true;
@@ -13,12 +13,12 @@ void LoopReadiness::become_ready() {
 
 void LoopReadiness::stumble(std::string_view doing, const core::Error& error) {
   ready_ = false;
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   trouble_ = stage_ + " stands still, " + std::string(doing) + ": " + error.message;
 }
 
 std::string LoopReadiness::trouble() const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   return trouble_;
 }
 

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "core/mutex.h"
 #include "core/result.h"
 
 namespace tocsin::app {
@@ -35,8 +35,8 @@ class LoopReadiness {
   const std::string stage_;
   bool needs_proof_ = false;
   std::atomic<bool> ready_{false};
-  mutable std::mutex mutex_;  // guards trouble_
-  std::string trouble_;
+  mutable core::Mutex mutex_;
+  std::string trouble_ GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin::app

@@ -2,11 +2,10 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 
 #include "core/clock.h"
+#include "core/mutex.h"
 #include "core/record_source.h"
 
 namespace tocsin::app {
@@ -28,10 +27,11 @@ class WakeableSource {
   void wake();
 
  private:
-  std::mutex mutex_;  // guards wake_asked_, and source_ towards wake()
-  std::condition_variable waked_;
-  bool wake_asked_ = false;
-  std::unique_ptr<core::RecordSource> source_;
+  std::unique_ptr<core::RecordSource> source_;  // of the loop's thread
+  core::Mutex mutex_;
+  core::CondVar waked_;
+  bool wake_asked_ GUARDED_BY(mutex_) = false;
+  core::RecordSource* to_wake_ GUARDED_BY(mutex_) = nullptr;  // source_, for other threads
 };
 
 }  // namespace tocsin::app

@@ -7,7 +7,8 @@
 #include <prometheus/text_serializer.h>
 
 #include <map>
-#include <mutex>
+
+#include "core/mutex.h"
 
 namespace tocsin::app {
 namespace {
@@ -47,14 +48,18 @@ std::string identity(std::string_view name, const prometheus::Labels& labels) {
 }  // namespace
 
 struct PrometheusTelemetry::Impl {
-  mutable std::mutex mutex;  // guards the maps
+  mutable core::Mutex mutex;
   prometheus::Registry registry;
-  std::map<std::string, prometheus::Family<prometheus::Counter>*> counter_families;
-  std::map<std::string, prometheus::Family<prometheus::Gauge>*> gauge_families;
-  std::map<std::string, prometheus::Family<prometheus::Histogram>*> histogram_families;
-  std::map<std::string, std::unique_ptr<CounterAdapter>> counters;
-  std::map<std::string, std::unique_ptr<GaugeAdapter>> gauges;
-  std::map<std::string, std::unique_ptr<HistogramAdapter>> histograms;
+  template <typename Metric>
+  using Families = std::map<std::string, prometheus::Family<Metric>*>;
+  template <typename Adapter>
+  using Adapters = std::map<std::string, std::unique_ptr<Adapter>>;
+  Families<prometheus::Counter> counter_families GUARDED_BY(mutex);
+  Families<prometheus::Gauge> gauge_families GUARDED_BY(mutex);
+  Families<prometheus::Histogram> histogram_families GUARDED_BY(mutex);
+  Adapters<CounterAdapter> counters GUARDED_BY(mutex);
+  Adapters<GaugeAdapter> gauges GUARDED_BY(mutex);
+  Adapters<HistogramAdapter> histograms GUARDED_BY(mutex);
 };
 
 PrometheusTelemetry::PrometheusTelemetry() : impl_(std::make_unique<Impl>()) {}
@@ -62,7 +67,7 @@ PrometheusTelemetry::~PrometheusTelemetry() = default;
 
 core::Counter& PrometheusTelemetry::counter(std::string_view name, std::string_view help,
                                             core::MetricLabels labels) {
-  const std::lock_guard lock(impl_->mutex);
+  const core::MutexLock lock(impl_->mutex);
   const auto map = as_map(labels);
   auto& adapter = impl_->counters[identity(name, map)];
   if (!adapter) {
@@ -80,7 +85,7 @@ core::Counter& PrometheusTelemetry::counter(std::string_view name, std::string_v
 
 core::Gauge& PrometheusTelemetry::gauge(std::string_view name, std::string_view help,
                                         core::MetricLabels labels) {
-  const std::lock_guard lock(impl_->mutex);
+  const core::MutexLock lock(impl_->mutex);
   const auto map = as_map(labels);
   auto& adapter = impl_->gauges[identity(name, map)];
   if (!adapter) {
@@ -98,7 +103,7 @@ core::Gauge& PrometheusTelemetry::gauge(std::string_view name, std::string_view 
 
 core::Histogram& PrometheusTelemetry::histogram(std::string_view name, std::string_view help,
                                                 core::MetricLabels labels) {
-  const std::lock_guard lock(impl_->mutex);
+  const core::MutexLock lock(impl_->mutex);
   const auto map = as_map(labels);
   auto& adapter = impl_->histograms[identity(name, map)];
   if (!adapter) {
@@ -115,7 +120,7 @@ core::Histogram& PrometheusTelemetry::histogram(std::string_view name, std::stri
 }
 
 std::string PrometheusTelemetry::render() const {
-  const std::lock_guard lock(impl_->mutex);
+  const core::MutexLock lock(impl_->mutex);
   return prometheus::TextSerializer().Serialize(impl_->registry.Collect());
 }
 

@@ -140,14 +140,14 @@ std::optional<Refusal> EvaluateStage::handle(const core::RecordView& record,
 }
 
 void EvaluateStage::reload(rules::RulesConfig rules) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   fresh_rules_ = std::move(rules);
 }
 
 void EvaluateStage::adopt_rules(const Instant& now) {
   std::optional<rules::RulesConfig> fresh;
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     fresh.swap(fresh_rules_);
   }
   if (!fresh) return;

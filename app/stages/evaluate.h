@@ -5,7 +5,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -15,6 +14,7 @@
 #include "app/stages/comparison_reader.h"
 #include "app/stages/registry_reader.h"
 #include "core/log.h"
+#include "core/mutex.h"
 #include "core/telemetry.h"
 #include "ingest/ingest.h"
 #include "rules/rules.h"
@@ -84,8 +84,8 @@ class EvaluateStage final : public Stage {
   void write(std::int32_t partition, const rules::Event& event, bool ahead, StageOutput& out) const;
 
   EvaluateOptions options_;
-  std::mutex mutex_;  // guards fresh_rules_
-  std::optional<rules::RulesConfig> fresh_rules_;
+  core::Mutex mutex_;
+  std::optional<rules::RulesConfig> fresh_rules_ GUARDED_BY(mutex_);
   StageWiring wiring_;
   std::string state_prefix_;  // of its keys among those of other engines; empty: none
   core::Log& log_;

@@ -11,7 +11,7 @@ constexpr auto kLater = std::chrono::seconds(1);
 }  // namespace
 
 void RunBoard::note(const core::JobEvent& event) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   Known& known = runs_[event.run.uid];
   if (event.run.attempt < known.run.attempt) return;
   if (event.run.attempt > known.run.attempt) known = {};
@@ -37,7 +37,7 @@ void RunBoard::note(const core::JobEvent& event) {
 }
 
 void RunBoard::note_attempt(const core::RunUid& run, std::uint32_t attempt) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   Known& known = runs_[run];
   if (attempt <= known.run.attempt) return;
   known = {};
@@ -45,7 +45,7 @@ void RunBoard::note_attempt(const core::RunUid& run, std::uint32_t attempt) {
 }
 
 std::optional<core::CurrentRun> RunBoard::find(const core::RunUid& run) const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const auto found = runs_.find(run);
   return found == runs_.end() ? std::nullopt : std::optional(found->second.run);
 }

@@ -3,11 +3,11 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <optional>
 
 #include "actions/actions.h"
 #include "core/issue.h"
+#include "core/mutex.h"
 
 namespace tocsin::app {
 
@@ -31,8 +31,8 @@ class RunBoard {
     core::WallTime paced_at{};  // of the pace that was counted last
     std::int64_t paced_step = 0;
   };
-  mutable std::mutex mutex_;  // guards runs_
-  std::map<core::RunUid, Known> runs_;
+  mutable core::Mutex mutex_;
+  std::map<core::RunUid, Known> runs_ GUARDED_BY(mutex_);
   std::atomic<bool> complete_{false};
 };
 

@@ -18,7 +18,7 @@ bool under_way(State state) {
 }  // namespace
 
 void StopsHere::note(const actions::StopTransition& transition) {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   if (under_way(transition.to)) {
     if (stops_.size() >= kMaxStops && !stops_.contains(transition.run)) {
       const auto older = [](const auto& a, const auto& b) { return a.second.at < b.second.at; };
@@ -36,12 +36,12 @@ void StopsHere::note(const actions::StopTransition& transition) {
 }
 
 bool StopsHere::stops(const core::RunUid& run) const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   return stops_.contains(run);
 }
 
 StopsHere::Found StopsHere::stop_of(const core::RunUid& run, std::uint64_t incarnation) const {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   const auto known = stops_.find(run);
   if (known == stops_.end()) return {};
   const auto at = static_cast<std::uint64_t>(core::nanoseconds(known->second.at));

@@ -4,11 +4,11 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <string>
 
 #include "actions/actions.h"
 #include "core/identity.h"
+#include "core/mutex.h"
 
 namespace tocsin::app {
 
@@ -34,8 +34,8 @@ class StopsHere {
     bool by_person = false;
     core::WallTime at{};  // newest step of it
   };
-  mutable std::mutex mutex_;
-  std::map<core::RunUid, Stop> stops_;
+  mutable core::Mutex mutex_;
+  std::map<core::RunUid, Stop> stops_ GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin::app
