@@ -1,4 +1,4 @@
-"""A run whose loss becomes NaN, in every chat tool at once: each takes the message, and it says what a person must know."""
+"""A run whose loss becomes NaN, in every chat tool and in PagerDuty at once: each takes it, and it says what a person must know."""
 import contextlib
 import json
 import re
@@ -9,12 +9,14 @@ from tests.fakes.discord import Discord
 from tests.fakes.mattermost import Mattermost
 from tests.fakes.msteams import MsTeams
 from tests.fakes.ntfy import Ntfy
+from tests.fakes.pagerduty import PagerDuty
 from tests.fakes.slack import Slack
 from tests.fakes.telegram import Telegram
 from tests.support.hook_support import run_script, wait_for
 from tests.support.telemetry import journal_records
 
-FAKES = {"discord": Discord, "mattermost": Mattermost, "msteams": MsTeams, "ntfy": Ntfy, "slack": Slack, "telegram": Telegram}
+CHATS = {"discord": Discord, "mattermost": Mattermost, "msteams": MsTeams, "ntfy": Ntfy, "slack": Slack, "telegram": Telegram}
+FAKES = {**CHATS, "pagerduty": PagerDuty}
 CHANGES = {"discord", "telegram"}  # the message of an incident is changed when it is over
 
 CONFIG = """
@@ -46,6 +48,7 @@ def settings(name, fake, folder):
         path.write_text(text + "\n")
         return path
     own = {"telegram": lambda: f"url: '{fake.url}', bot_token_file: {in_file(fake.token)}, chat_id: '{fake.chat_id}'",
+           "pagerduty": lambda: f"url: '{fake.url}', routing_key_file: {in_file(fake.routing_key)}",
            "ntfy": lambda: f"url: '{fake.url}', topic_file: {in_file(fake.topic)}"}
     keys = own.get(name, lambda: f"url_file: {in_file(fake.url)}")()
     return f"    {name}: {{{keys}, allow_private: [127.0.0.0/8]}}"
@@ -71,10 +74,12 @@ def told(tmp_path_factory):
 
 
 def over(name, fake):
+    if name == "pagerduty":
+        return [incident["status"] for incident in fake.messages] == ["resolved"]
     return any("job completed" in text for text in fake.shown()) and (name not in CHANGES or len(fake.messages) == 1)
 
 
-@pytest.mark.parametrize("name", sorted(FAKES))
+@pytest.mark.parametrize("name", sorted(CHATS))
 def test_the_tool_takes_every_message_and_it_says_what_a_person_must_know(told, name):
     fake = told["fakes"][name]
     print("\n\n".join(fake.shown()))
@@ -88,6 +93,15 @@ def test_the_tool_takes_every_message_and_it_says_what_a_person_must_know(told, 
         assert re.search("What to do", first)
     last = ([first] + later)[-1]
     assert "loss" in last and "job completed" in last
+
+
+def test_an_incident_is_opened_and_resolved_once(told):
+    pager = told["fakes"]["pagerduty"]
+    print("\n\n".join(pager.shown()))
+    assert not pager.refused
+    (incident,) = pager.messages
+    assert [event["event_action"] for event in incident["events"]] == ["trigger", "resolve"]
+    assert "loss is NaN since step 5" in incident["events"][0]["payload"]["summary"]
 
 
 @pytest.mark.parametrize("name", sorted(FAKES))
