@@ -78,6 +78,12 @@ void FrameBatcher::hurry() {
   urgent_ = true;
 }
 
+const Name* FrameBatcher::use(std::uint64_t id) {
+  const Name* found = names_.use(id);
+  if (found == nullptr) count_error();
+  return found;
+}
+
 ExtensionRows& FrameBatcher::next_summary() {
   const std::size_t rows = waiting_.summary.size();
   const bool full =

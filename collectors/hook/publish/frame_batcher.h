@@ -38,6 +38,8 @@ class FrameBatcher {
                const StepCounter& steps, const core::Clock& clock, SendQueue& queue);
 
   // ---- rows
+  /// The name of a row that is about to be written; null, and counted as an error: not registered.
+  const Name* use(std::uint64_t id);
   /// Takes the further statistics of the row that add() is given next.
   ExtensionRows& next_summary();
   void add(const core::SummaryRow& row);

@@ -10,6 +10,7 @@
 #include "collectors/hook/publish/attrs.h"
 #include "core/collections.h"
 #include "core/identity.h"
+#include "core/limits.h"
 
 namespace tocsin::hook {
 namespace {
@@ -92,19 +93,31 @@ NameTable::NameTable(std::string_view worker, std::string worker_attrs) {
   names_.push_back(std::move(name));
 }
 
+std::string NameTable::fit(std::string_view text, std::size_t most) {
+  std::string name(text);
+  if (core::bound_name(name, most)) ++cut_;
+  return name;
+}
+
 std::uint64_t NameTable::put(std::string_view text, const NameInfo& info, CapturePlan& plan) {
+  // The arguments of a span are JSON, and have limits of their own.
+  const bool bounded = info.type != core::DictionaryType::span_args;
   Name made;
   made.type = info.type;
   made.dtype = info.dtype;
-  made.text = std::string(text);
-  made.hash = core::name_hash(text);
+  made.text = bounded ? fit(text, core::limit::kNameBytes) : std::string(text);
+  made.hash = core::name_hash(made.text);
   made.dims = info.dims;
-  made.role = info.role.value_or(role_by_name(info.type, text));
+  made.role = info.role.value_or(role_by_name(info.type, made.text));
   made.given_attrs = info.attrs;
   made.op_type = op_type_of(info.attrs);
+  std::string collection = info.collection;
+  if (bounded && collection.size() > core::limit::kHostBytes) {
+    collection = fit(collection, core::limit::kHostBytes);
+  }
   if (info.type == core::DictionaryType::tensor) {
-    if (!info.collection.empty()) made.own = plan.bit(info.collection);
-    made.collections = made.own | plan.collections_of(text, made.role);
+    if (!collection.empty()) made.own = plan.bit(collection);
+    made.collections = made.own | plan.collections_of(made.text, made.role);
   }
   made.attrs = name_attrs(info.attrs, plan.names(made.collections));
   unsent_ = true;

@@ -1,6 +1,7 @@
 // Names that this worker publishes under, and which of them readers have been told.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -56,7 +57,13 @@ class NameTable {
   /// The first name is the worker's.
   NameTable(std::string_view worker, std::string worker_attrs);
 
-  /// Registers a name, or replaces what was known of it. Its id, XXH64 of the text.
+  /// `text` as readers take it, at most `most` bytes; a change is counted.
+  std::string fit(std::string_view text, std::size_t most);
+  /// Names that fit() has changed.
+  [[nodiscard]] std::uint64_t cut() const noexcept { return cut_; }
+
+  /// Registers a name, or replaces what was known of it. A name that is too long, or no text, is
+  /// made to fit (core/limits.h). Its id, XXH64 of the text.
   std::uint64_t put(std::string_view text, const NameInfo& info, CapturePlan& plan);
   /// Null: not registered.
   [[nodiscard]] const Name* find(std::uint64_t id) const;
@@ -76,6 +83,7 @@ class NameTable {
   std::vector<Name> names_;
   std::unordered_map<std::uint64_t, std::size_t> by_hash_;
   bool unsent_ = true;
+  std::uint64_t cut_ = 0;
 };
 
 }  // namespace tocsin::hook

@@ -3,14 +3,14 @@
 #include <utility>
 #include <vector>
 
-#include "collectors/collectors.h"
-#include "collectors/hook/capture/tensor_math.h"
 #include "collectors/hook/publish/attrs.h"
+#include "collectors/hook/publish/session_counters.h"
+#include "core/limits.h"
+#include "core/mutex.h"
 
 namespace tocsin::hook {
 namespace {
 
-using core::Dtype;
 using core::Mode;
 using core::ValueMap;
 
@@ -20,7 +20,6 @@ Moment moment_of(const core::Clock& clock) {
 
 // One call for all parameters: nothing more will come.
 constexpr std::size_t kManyTensors = 16;
-constexpr CollectionMask kAnyCollection = ~CollectionMask{0};
 
 }  // namespace
 
@@ -30,20 +29,22 @@ Session::Session(SessionOptions options, CapturePlan plan, const core::Clock& cl
       clock_(clock),
       steps_(moment_of(clock)),
       capture_(std::move(plan), clock),
-      statistics_({capture_.plan().config().delta_memory}),
       names_(options_.identity.worker, worker_attrs(options_.identity.job, options_.labels)),
       frames_(options_.identity, options_.incarnation, names_, steps_, clock, queue),
       announcer_(options_, capture_.plan(), frames_, steps_, clock, queue),
-      raw_(raw, frames_, steps_, announcer_) {
-  statistics_.follow(capture_.plan().requests());
+      rows_(capture_.plan(), names_, steps_, frames_),
+      values_(capture_.plan(), names_, frames_, announcer_),
+      raw_(raw, frames_, steps_, announcer_) {}
+
+std::uint64_t Session::name(std::string_view text, const NameInfo& info) {
+  const core::MutexLock lock(mutex_);
+  if (info.type == core::DictionaryType::tensor) capture_.forget_due();
+  return names_.put(text, info, capture_.plan());
 }
 
-Moment Session::moment() const { return moment_of(clock_); }
-
-const Name* Session::known(std::uint64_t id) {
-  const Name* found = names_.use(id);
-  if (found == nullptr) frames_.count_error();
-  return found;
+std::uint64_t Session::collection(std::string_view name) {
+  const core::MutexLock lock(mutex_);
+  return capture_.collection(names_.fit(name, core::limit::kHostBytes));
 }
 
 bool Session::wanted(std::string_view name, std::optional<core::Role> role) const {
@@ -59,7 +60,7 @@ void Session::set_mode(Mode mode) {
   if (steps_.open() && steps_.mode() != Mode::train) finish_step(false, 1);
   frames_.flush();
   frames_.step_begins();
-  steps_.enter(mode, moment());
+  steps_.enter(mode, moment_of(clock_));
   capture_.forget_due();
 }
 
@@ -89,15 +90,15 @@ std::size_t Session::tensors(std::span<const LentTensor> tensors) {
   const core::Duration since = capture_.measuring_since();
   announcer_.ensure_started();
   const CollectionMask due = capture_.due(steps_);
-  admit(tensors, due);
+  rows_.admit(tensors, due);
   const CollectionMask raw = raw_.of(capture_.plan(), kAnyCollection);
   std::size_t written = 0;
   CollectionMask of = 0;
   for (const LentTensor& tensor : tensors) {
-    const Name* name = known(tensor.id);
+    const Name* name = frames_.use(tensor.id);
     const CollectionMask wanted = tensor.off_grid ? kAnyCollection : due;
     if (name == nullptr || (name->collections & wanted) == 0) continue;
-    if (!reduce(tensor, *name, wanted)) continue;
+    if (!rows_.add(tensor, *name, wanted)) continue;
     ++written;
     of |= name->collections & wanted;
     if ((name->collections & wanted & raw) != 0 || (tensor.raw && raw_.on())) {
@@ -111,72 +112,6 @@ std::size_t Session::tensors(std::span<const LentTensor> tensors) {
   return written;
 }
 
-bool Session::reduce(const LentTensor& tensor, const Name& name, CollectionMask due) {
-  const std::uint64_t count = elements(tensor.shape);
-  if (count == 0 && (tensor.flags & core::meta::kEmptyHere) == 0) return false;
-  const Layout layout = layout_of(tensor.shape, tensor.strides);
-  const Dtype dtype = tensor.dtype == Dtype::unknown ? name.dtype : tensor.dtype;
-  core::SummaryRow row =
-      layout == Layout::strided
-          ? collectors::reduce_strided(dtype, tensor.data, tensor.shape, tensor.strides)
-          : collectors::reduce(dtype, tensor.data, count);
-  row.name = name.hash;
-  row.meta |= core::meta::make(dtype, name.role, tensor.flags);
-  measure(tensor, name, layout, due, row);
-  frames_.add(row);
-  return true;
-}
-
-// What is measured beyond the columns goes out with the row that is added next.
-void Session::measure(const LentTensor& tensor, const Name& name, Layout layout, CollectionMask due,
-                      core::SummaryRow& row) {
-  const StatisticMask asked = capture_.plan().statistics_of(name.collections & due);
-  collectors::TensorSample sample;
-  sample.id = tensor.id;
-  sample.dtype = core::meta::dtype(row.meta);
-  sample.data = tensor.data;
-  sample.count = row.count;
-  sample.shape = tensor.shape;
-  sample.row_major = layout == Layout::contiguous;
-  sample.step = steps_.step();
-  sample.row = row;
-  sample.role = name.role;
-  sample.op_type = name.op_type;
-  sample.global_step = steps_.global_step();
-  const bool in_pieces = layout == Layout::strided;
-  if (asked != 0 && (in_pieces || (!sample.row_major && (asked & statistics_.in_order()) != 0))) {
-    if (!gather(tensor.data, core::size_of(sample.dtype), tensor.shape, tensor.strides,
-                gathered_)) {
-      ++not_gathered_;
-      if (in_pieces) return;
-    } else {
-      sample.data = gathered_.data();
-      sample.row_major = true;
-    }
-  } else if (in_pieces) {
-    return;
-  }
-  ExtensionRows& out = frames_.next_summary();
-  statistics_.measure(sample, asked, out);
-  if (out.is_approximate()) row.meta |= core::meta::kApproximate;
-}
-
-void Session::admit(std::span<const LentTensor> tensors, CollectionMask due) {
-  const StatisticMask any = capture_.plan().statistics_of(kAnyCollection);
-  if (any == 0) return;
-  std::vector<collectors::Wish> wishes;
-  for (const LentTensor& tensor : tensors) {
-    const CollectionMask wanted = tensor.off_grid ? kAnyCollection : due;
-    if (wanted == 0) continue;
-    const Name* name = names_.find(tensor.id);
-    if (name == nullptr) continue;
-    const StatisticMask asked = capture_.plan().statistics_of(name->collections & wanted);
-    if (asked == 0 || !statistics_.is_new(tensor.id, asked)) continue;
-    wishes.push_back({tensor.id, elements(tensor.shape) * core::size_of(tensor.dtype), name->text});
-  }
-  if (!wishes.empty()) statistics_.admit(wishes, any);
-}
-
 std::size_t Session::statistics(std::span<const core::SummaryRow> rows) {
   const core::MutexLock lock(mutex_);
   const core::Duration since = clock_.monotonic();
@@ -184,7 +119,7 @@ std::size_t Session::statistics(std::span<const core::SummaryRow> rows) {
   std::size_t written = 0;
   CollectionMask of = 0;
   for (core::SummaryRow row : rows) {
-    const Name* name = known(row.name);
+    const Name* name = frames_.use(row.name);
     if (name == nullptr) continue;
     if ((row.meta & 0xff) == 0) row.meta |= static_cast<std::uint64_t>(name->dtype);
     if ((row.meta >> 8 & 0xff) == 0) row.meta |= static_cast<std::uint64_t>(name->role) << 8;
@@ -201,40 +136,14 @@ void Session::scalars(std::span<const std::uint64_t> ids, std::span<const double
   const core::MutexLock lock(mutex_);
   const bool due = capture_.scalars_due(steps_.step());
   for (std::size_t i = 0; i < ids.size() && i < values.size(); ++i) {
-    if (add_scalar(ids[i], values[i], due)) steps_.touch();
+    if (values_.scalar(ids[i], values[i], due)) steps_.touch();
   }
-}
-
-bool Session::add_scalar(std::uint64_t name, double value, bool due) {
-  // The ledger has a budget of its own, and no grid.
-  const Name* found = due ? nullptr : names_.find(name);
-  if (!due && (found == nullptr || found->role != core::Role::ledger)) return false;
-  announcer_.ensure_started();
-  if (found = known(name); found != nullptr) frames_.add_scalar(*found, value);
-  return true;
 }
 
 void Session::span(std::uint64_t name, std::uint64_t track, std::int64_t start,
                    std::int64_t duration, std::uint64_t args) {
   const core::MutexLock lock(mutex_);
-  add_span(name, track, start, duration, args);
-}
-
-void Session::add_span(std::uint64_t name, std::uint64_t track, std::int64_t start,
-                       std::int64_t duration, std::uint64_t args) {
-  announcer_.ensure_started();
-  if (track == 0) {
-    if (phase_track_ == 0) {
-      NameInfo info;
-      info.type = core::DictionaryType::track;
-      phase_track_ = names_.put("phase", info, capture_.plan());
-    }
-    track = phase_track_;
-  }
-  for (const std::uint64_t id : {name, track, args}) {
-    if (id != 0) names_.use(id);
-  }
-  frames_.add_span(name, track, start, duration, args);
+  values_.span(name, track, start, duration, args);
 }
 
 void Session::step_end(bool optimizer_skipped, std::uint32_t micro_steps) {
@@ -247,13 +156,13 @@ bool Session::step_next(std::span<const ScalarValue> scalars, std::span<const Ph
   const core::MutexLock lock(mutex_);
   if (!scalars.empty()) {
     const bool due = capture_.scalars_due(steps_.step());
-    for (const ScalarValue& scalar : scalars) add_scalar(scalar.name, scalar.value, due);
+    for (const ScalarValue& scalar : scalars) values_.scalar(scalar.name, scalar.value, due);
   }
   for (const PhaseTime& time : times) {
     if (time.duration < -1) {
       frames_.count_error();
     } else {
-      add_span(time.name, 0, time.start, time.duration, 0);
+      values_.span(time.name, 0, time.start, time.duration, 0);
     }
   }
   finish_step(optimizer_skipped, micro_steps);
@@ -263,7 +172,7 @@ bool Session::step_next(std::span<const ScalarValue> scalars, std::span<const Ph
 void Session::finish_step(bool optimizer_skipped, std::uint32_t micro_steps) {
   announcer_.ensure_started();
   begun_ = true;
-  const Moment now = moment();
+  const Moment now = moment_of(clock_);
   frames_.add_step_end(now, micro_steps, optimizer_skipped);
   if (capture_.step_ends(steps_, now.monotonic)) {
     const Governor::Stretch& stretch = capture_.governor().stretch();
@@ -273,12 +182,14 @@ void Session::finish_step(bool optimizer_skipped, std::uint32_t micro_steps) {
   steps_.next(now);
   train_step_ = steps_.of(Mode::train);
   CaptureChange change = capture_.step_begins(steps_.step());
-  if (change.plan) {
-    statistics_.follow(capture_.plan().requests());
-    names_.regroup(capture_.plan());
-    ++plan_changes_;
-  }
+  if (change.plan) plan_changed();
   for (core::Ack& answer : change.answers) announcer_.answered(std::move(answer));
+}
+
+void Session::plan_changed() {
+  rows_.follow_plan();
+  names_.regroup(capture_.plan());
+  ++plan_changes_;
 }
 
 void Session::resume(const StepCounter::Steps& steps, std::int64_t global_step,
@@ -312,9 +223,7 @@ core::Status Session::define(const std::vector<CollectionConfig>& collections) {
                        "collections change before the first step, and this run has begun"};
   }
   if (auto ok = capture_.define(collections); !ok) return ok;
-  statistics_.follow(capture_.plan().requests());
-  names_.regroup(capture_.plan());
-  ++plan_changes_;
+  plan_changed();
   announcer_.start_again();
   return core::ok();
 }
@@ -379,6 +288,11 @@ void Session::withdraw_capture(const std::string& slot) {
 void Session::judged(core::Duration cost) {
   const core::MutexLock lock(mutex_);
   capture_.worked(cost);
+}
+
+ValueMap Session::counters() const {
+  const core::MutexLock lock(mutex_);
+  return session_counters(options_.identity, steps_, capture_, names_, frames_, rows_);
 }
 
 std::int64_t Session::step() const {

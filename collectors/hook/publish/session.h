@@ -2,7 +2,6 @@
 // parts that keep them. No I/O.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -14,11 +13,12 @@
 #include "collectors/hook/capture/capture_control.h"
 #include "collectors/hook/capture/lent_tensor.h"
 #include "collectors/hook/capture/step_counter.h"
-#include "collectors/hook/capture/tensor_math.h"
 #include "collectors/hook/publish/announcer.h"
 #include "collectors/hook/publish/frame_batcher.h"
 #include "collectors/hook/publish/name_table.h"
 #include "collectors/hook/publish/raw_capture.h"
+#include "collectors/hook/publish/step_values.h"
+#include "collectors/hook/publish/tensor_rows.h"
 #include "core/mutex.h"
 
 namespace tocsin::hook {
@@ -120,18 +120,8 @@ class Session {
   [[nodiscard]] core::ValueMap counters() const;
 
  private:
-  std::string fitting(std::string_view text, std::size_t most) REQUIRES(mutex_);
-  /// False: it is not `due`, and not of the ledger.
-  bool add_scalar(std::uint64_t name, double value, bool due) REQUIRES(mutex_);
-  void add_span(std::uint64_t name, std::uint64_t track, std::int64_t start, std::int64_t duration,
-                std::uint64_t args) REQUIRES(mutex_);
   void finish_step(bool optimizer_skipped, std::uint32_t micro_steps) REQUIRES(mutex_);
-  const Name* known(std::uint64_t id) REQUIRES(mutex_);
-  bool reduce(const LentTensor& tensor, const Name& name, CollectionMask due) REQUIRES(mutex_);
-  void measure(const LentTensor& tensor, const Name& name, Layout layout, CollectionMask due,
-               core::SummaryRow& row) REQUIRES(mutex_);
-  void admit(std::span<const LentTensor> tensors, CollectionMask due) REQUIRES(mutex_);
-  [[nodiscard]] Moment moment() const;
+  void plan_changed() REQUIRES(mutex_);
 
   const SessionOptions options_;
   const core::Clock& clock_;
@@ -142,15 +132,11 @@ class Session {
   std::atomic<std::int64_t> train_step_{0};  // of steps_, for whoever has no lock
   CaptureControl capture_ GUARDED_BY(mutex_);
   std::atomic<std::int32_t> plan_changes_{0};
-  StatisticSet statistics_ GUARDED_BY(mutex_);
-  // A view as one block, for statistics that need it so.
-  std::vector<std::byte> gathered_ GUARDED_BY(mutex_);
-  std::uint64_t not_gathered_ GUARDED_BY(mutex_) = 0;  // views too large for that
   NameTable names_ GUARDED_BY(mutex_);
-  std::uint64_t cut_names_ GUARDED_BY(mutex_) = 0;
-  std::uint64_t phase_track_ GUARDED_BY(mutex_) = 0;  // 0: not used so far
   FrameBatcher frames_ GUARDED_BY(mutex_);
   Announcer announcer_ GUARDED_BY(mutex_);
+  TensorRows rows_ GUARDED_BY(mutex_);
+  StepValues values_ GUARDED_BY(mutex_);
   RawCapture raw_ GUARDED_BY(mutex_);
 };
 
