@@ -45,7 +45,7 @@ core::Error unknown_key(std::string_view key) {
 std::span<const ControlKind> control_kinds() noexcept { return kControlKinds; }
 
 Controls::Controls() {
-  for (const ControlKind& kind : kControlKinds) records_.push_back(kind.make());
+  for (const ControlKind& kind : control_kinds()) records_.push_back(kind.make());
 }
 
 ControlRecords* Controls::find(std::string_view prefix) const {
