@@ -26,7 +26,7 @@ BEYOND_A_SCHEMA = re.compile("|".join([
     r"expected a URL", r"expected environment, none, or a URL", r"which Prometheus keeps for itself", r"a label has a name", r"is no network", r"is no mail address", r"must be IP:PORT", r"at character \d+", r"is no whole number",
     r"expected a topic", r"endpoint must be https://", r"to must be topic, a directory", r"a topic to publish to", r"expected at least one (address|name)", r"label name must not be empty",
     r"unknown mode", r"no argument for repetition", r"expected label=value", r"is no JSON once it is filled in",
-    r"the webhook secret is not", r"is no percentage", r"is no number$", r"token_values must not be empty", r"name a topic$",
+    r"the webhook secret is not", r"expected up to 64 letters", r"expected 32 characters", r"is no percentage", r"is no number$", r"token_values must not be empty", r"name a topic$",
     r"No such configuration property",
     # what lies between the bounds, and a quoted number beside a bound that is no whole one
     r"must be (?=[^,]*(\.|e-))(> )?[0-9.e-]+ … (< )?[0-9.e-]+, found",

@@ -33,7 +33,9 @@ def flags(telemetry, rank):
     for frame in telemetry.of_kind(wire.SUMMARY):
         if frame.header["rank"] == rank:
             for row in frame.rows:
-                out.setdefault(telemetry.names[row["name"]], set()).add(bool(row["meta"] & PARTIAL))
+                name = telemetry.names[row["name"]]
+                if "_input_" not in name:  # what a row-parallel layer gets is a part as well, and no parameter
+                    out.setdefault(name, set()).add(bool(row["meta"] & PARTIAL))
     return out
 
 
