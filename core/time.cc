@@ -9,8 +9,6 @@
 namespace tocsin::core {
 namespace {
 
-using std::chrono::days;
-using std::chrono::floor;
 using std::chrono::hours;
 using std::chrono::minutes;
 using std::chrono::seconds;
@@ -76,9 +74,9 @@ constexpr std::array<std::pair<std::string_view, std::int64_t>, 8> kUnits{{
 }  // namespace
 
 std::string to_rfc3339(WallTime time) {
-  const auto day = floor<days>(time);
+  const auto [day, passed] = day_and_clock(time);
   const std::chrono::year_month_day date{day};
-  const std::chrono::hh_mm_ss clock{time - day};
+  const std::chrono::hh_mm_ss clock{passed};
   const std::int64_t nanos = clock.subseconds().count();
   std::array<char, 48> text{};
   const int length = std::snprintf(

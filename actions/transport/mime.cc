@@ -159,9 +159,9 @@ std::string mail_date(core::WallTime time) {
                                                     "Thu", "Fri", "Sat"};
   static constexpr std::array<const char*, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const auto [day, passed] = core::day_and_clock(time);
   const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(std::chrono::floor<std::chrono::seconds>(time - day));
+  const std::chrono::hh_mm_ss clock(std::chrono::floor<std::chrono::seconds>(passed));
   std::array<char, 64> out{};
   std::snprintf(out.data(), out.size(), "%s, %02u %s %04d %02d:%02d:%02d +0000",
                 kDays[std::chrono::weekday(day).c_encoding()], static_cast<unsigned>(date.day()),

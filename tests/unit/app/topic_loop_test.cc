@@ -118,6 +118,7 @@ TEST_F(TopicLoopTest, WhatCannotBeReadMakesItWaitAndSayWhyUntilItCan) {
     EXPECT_TRUE(process->loop.ready());
     EXPECT_EQ(process->loop.trouble(), "");
     process->kill();
+    broker_.on_call({});
     clock_.advance(30s);
   }
 }

@@ -58,6 +58,8 @@ TEST(WallTimeText, HasThreeSixOrNineDigits) {
   EXPECT_EQ(to_rfc3339(wall_time(1767323045678900001)), "2026-01-02T03:04:05.678900001Z");
   EXPECT_EQ(to_rfc3339(wall_time(0)), "1970-01-01T00:00:00.000Z");
   EXPECT_EQ(to_rfc3339(wall_time(-1)), "1969-12-31T23:59:59.999999999Z");
+  EXPECT_EQ(to_rfc3339(WallTime::min()), "1677-09-21T00:12:43.145224192Z");
+  EXPECT_EQ(to_rfc3339(WallTime::max()), "2262-04-11T23:47:16.854775807Z");
 }
 
 TEST(WallTimeText, IsReadWithAnyZoneAndFraction) {
