@@ -6,26 +6,28 @@
 #include "app/cli/steering_options.h"
 #include "app/cli/tool_options.h"
 #include "app/cli/view_options.h"
+#include "app/process/version.h"
 
 namespace tocsin::app {
+namespace {
 
-void declare_command_line(CLI::App& app, Invocation& out) {
+using AddCommand = void (*)(CLI::App&, CommandRun&);
+
+/// A line per command, in the order of --help.
+constexpr AddCommand kCommands[] = {
+    add_init,   add_check,   add_topics,  add_rules,    add_schema,      add_version,
+    add_up,     add_collect, add_route,   add_evaluate, add_rule_worker, add_status,
+    add_issues, add_tail,    add_report,  add_stop,     add_silence,     add_capture,
+    add_replay, add_test,    add_journal, add_run,      add_sync,        add_completion,
+};
+
+}  // namespace
+
+void declare_command_line(CLI::App& app, CommandRun& out) {
   app.name("tocsin");
   app.require_subcommand(1);
   app.set_version_flag("--version", version_text(), "Print the version and exit");
-  add_configuration_tools(app, out);
-  add_roles(app, out);
-  add_evaluate(app, out);
-  add_rule_worker(app, out);
-  add_views(app, out);
-  add_report(app, out);
-  add_stop(app, out);
-  add_silence(app, out);
-  add_capture(app, out);
-  add_replay(app, out);
-  add_test(app, out);
-  add_record_tools(app, out);
-  add_completion(app, out);
+  for (const AddCommand add : kCommands) add(app, out);
   add_help(app);
 }
 

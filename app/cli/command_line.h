@@ -3,12 +3,12 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/cli/commands.h"
+#include "app/cli/command_run.h"
 
 namespace tocsin::app {
 
-/// Declares all of it on `app`. Parsing sets `out.run`, which does the work; parsing alone changes
+/// Declares all of it on `app`. Parsing sets `out`, which does the work; parsing alone changes
 /// nothing. Both must outlive the run.
-void declare_command_line(CLI::App& app, Invocation& out);
+void declare_command_line(CLI::App& app, CommandRun& out);
 
 }  // namespace tocsin::app

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iostream>
 
-#include "app/cli/commands.h"
+#include "app/process/exit_code.h"
 #include "app/recordings/recording.h"
 #include "app/replay/judge.h"
 #include "app/replay/judgement_text.h"

@@ -82,7 +82,8 @@ bool write_all(int file, std::string_view text) {
 
 }  // namespace
 
-int init_command(const std::string& path, bool json) {
+int init_command(const InitOptions& options) {
+  const std::string path = options.file.empty() ? "tocsin.yaml" : options.file;
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (file < 0) {
     std::cerr << "tocsin: " << path << ": "
@@ -95,7 +96,7 @@ int init_command(const std::string& path, bool json) {
     std::cerr << "tocsin: " << path << " could not be written: " << std::strerror(errno) << "\n";
     return kFailed;
   }
-  if (json) {
+  if (options.json) {
     std::cout << core::to_json(core::ValueMap{{"wrote", path}}) << "\n";
     return kOk;
   }

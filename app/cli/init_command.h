@@ -5,7 +5,11 @@
 
 namespace tocsin::app {
 
-/// Writes the starter to `path`; never over a file that is there (exit code 1).
-int init_command(const std::string& path, bool json = false);
+struct InitOptions {
+  std::string file;  // empty: tocsin.yaml
+  bool json = false;
+};
+/// Writes the starter to `file`; never over a file that is there (exit code 1).
+int init_command(const InitOptions& options);
 
 }  // namespace tocsin::app

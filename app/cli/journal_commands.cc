@@ -28,12 +28,12 @@ int tell(const core::Result<ingest::JournalReport>& report, bool json) {
 
 }  // namespace
 
-int journal_check(const std::string& directory, bool json) {
-  return tell(ingest::check_journal(directory), json);
+int journal_check(const JournalCheckOptions& options) {
+  return tell(ingest::check_journal(options.directory), options.json);
 }
 
-int journal_salvage(const std::string& from, const std::string& to, bool json) {
-  return tell(ingest::salvage_journal(from, to, {}), json);
+int journal_salvage(const JournalSalvageOptions& options) {
+  return tell(ingest::salvage_journal(options.from, options.to, {}), options.json);
 }
 
 }  // namespace tocsin::app

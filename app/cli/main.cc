@@ -6,8 +6,8 @@
 #include <iostream>
 
 #include "app/cli/command_line.h"
-#include "app/cli/commands.h"
 #include "app/cli/suggest.h"
+#include "app/process/exit_code.h"
 
 namespace {
 
@@ -16,8 +16,8 @@ using namespace tocsin::app;
 int run(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error code of write(), nothing to die of
   CLI::App app;
-  Invocation call;
-  declare_command_line(app, call);
+  CommandRun work;
+  declare_command_line(app, work);
 
   std::vector<std::string> words(argv + 1, argv + argc);
   if (!words.empty() && words.front() == "help") {
@@ -35,7 +35,7 @@ int run(int argc, char** argv) {
     std::cerr << refused(app, words, error) << "\n";
     return kUsage;
   }
-  return call.run();
+  return work();
 }
 
 }  // namespace

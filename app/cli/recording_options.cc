@@ -67,17 +67,17 @@ void add_span(CLI::App& command, ReplayOptions& out) {
 
 }  // namespace
 
-void add_replay(CLI::App& app, Invocation& out) {
+void add_replay(CLI::App& app, CommandRun& out) {
   auto options = std::make_shared<ReplayOptions>();
   auto* command = app.add_subcommand("replay");
   add_config_file(*command, options->rules.config_file);
   add_rule_choice(*command, options->rules);
   add_span(*command, *options);
   add_run_choice(*command, *options);
-  command->callback([&out, options] { out.run = [options] { return replay_command(*options); }; });
+  command->callback([&out, options] { out = [options] { return replay_command(*options); }; });
 }
 
-void add_report(CLI::App& app, Invocation& out) {
+void add_report(CLI::App& app, CommandRun& out) {
   auto options = std::make_shared<ReportOptions>();
   auto* command = app.add_subcommand("report");
   add_run_name(*command, *options)
@@ -102,7 +102,7 @@ void add_report(CLI::App& app, Invocation& out) {
   add_rule_choice(*command, options->rules);
   for (const char* name : {"--rules", "--preset"}) command->get_option(name)->needs(from);
   command->callback([&out, options] {
-    out.run = [options] {
+    out = [options] {
       options->rules.config_file = options->config_file;
       options->judge =
           options->judge || !options->rules.rules.empty() || !options->rules.preset.empty();
@@ -111,7 +111,7 @@ void add_report(CLI::App& app, Invocation& out) {
   });
 }
 
-void add_test(CLI::App& app, Invocation& out) {
+void add_test(CLI::App& app, CommandRun& out) {
   auto options = std::make_shared<GoldenOptions>();
   auto* command = app.add_subcommand("test");
   command->add_option("files", options->files, "Golden files (docs/replay.md)")
@@ -120,7 +120,7 @@ void add_test(CLI::App& app, Invocation& out) {
   command->add_flag("--update", options->update,
                     "Write the found issues into the files as the expected ones");
   add_output(*command, options->json);
-  command->callback([&out, options] { out.run = [options] { return golden_command(*options); }; });
+  command->callback([&out, options] { out = [options] { return golden_command(*options); }; });
 }
 
 }  // namespace tocsin::app

@@ -3,12 +3,12 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/cli/commands.h"
+#include "app/cli/command_run.h"
 
 namespace tocsin::app {
 
-void add_replay(CLI::App& app, Invocation& out);
-void add_report(CLI::App& app, Invocation& out);
-void add_test(CLI::App& app, Invocation& out);
+void add_replay(CLI::App& app, CommandRun& out);
+void add_report(CLI::App& app, CommandRun& out);
+void add_test(CLI::App& app, CommandRun& out);
 
 }  // namespace tocsin::app

@@ -1,4 +1,5 @@
-// `tocsin rules list|describe`.
+#include "app/cli/rule_commands.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -8,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "app/cli/commands.h"
 #include "app/config/input_check.h"
+#include "app/process/exit_code.h"
 #include "app/view/run_questions.h"
 #include "core/json.h"
 #include "core/text.h"
@@ -22,8 +23,8 @@ constexpr const char* kDeclared = "declared";  // the type of rules without `use
 constexpr std::size_t kListColumns = 100;
 }  // namespace
 
-int rules_list(const Invocation& call) {
-  if (call.format == "json") {
+int rules_list(const RulesListOptions& options) {
+  if (options.json) {
     core::ValueList list;
     for (const auto& rule : rules::builtin_rules()) {
       list.push_back(core::ValueMap{{"name", std::string(rule.name)},
@@ -200,12 +201,11 @@ int no_such_rule(const std::string& name) {
 
 }  // namespace
 
-int rules_describe(const Invocation& call) {
-  const bool json = call.format == "json";
-  if (call.name == kDeclared) return describe_declared(json);
-  const auto* rule = rules::find_rule(call.name);
-  if (rule == nullptr) return no_such_rule(call.name);
-  if (json) return describe_as_json(*rule);
+int rules_describe(const RulesDescribeOptions& options) {
+  if (options.rule == kDeclared) return describe_declared(options.json);
+  const auto* rule = rules::find_rule(options.rule);
+  if (rule == nullptr) return no_such_rule(options.rule);
+  if (options.json) return describe_as_json(*rule);
   const std::string original(rule->original_name);
   std::cout << core::wrapped(
       std::string(rule->name) + (original.empty() ? "" : " (" + original + ")") + ": ",

@@ -7,8 +7,10 @@
 #include <optional>
 #include <utility>
 
-#include "app/cli/commands.h"
+#include "app/app.h"
+#include "app/config/config_path.h"
 #include "app/config/transport_settings.h"
+#include "app/process/exit_code.h"
 #include "app/process/rule_processes.h"
 #include "core/system_clock.h"
 #include "core/text.h"
@@ -34,18 +36,19 @@ std::string whole_path(const std::string& path) {
 }
 
 // Without a file of its own the worker needs a transport only.
-int worker_config(const Invocation& call, AppConfig& out, std::vector<config::Diagnostic>& doubts) {
-  const std::string path = config_path(call.config_file);
+int worker_config(const WorkerOptions& options, AppConfig& out,
+                  std::vector<config::Diagnostic>& doubts) {
+  const std::string path = config_path(options.serve.config_file);
   std::error_code ignored;
-  const bool named = !call.config_file.empty() || std::getenv("TOCSIN_CONFIG") != nullptr;
+  const bool named = !options.serve.config_file.empty() || std::getenv("TOCSIN_CONFIG") != nullptr;
   if (named || std::filesystem::exists(path, ignored)) {
     config::Diagnostics diagnostics;
     out = load_config(path, config::process_environment(), diagnostics);
     if (diagnostics.has_errors()) return worker_refusal(diagnostics);
     doubts = diagnostics.items();
-    if (call.worker.out.empty()) return kOk;
+    if (options.out.empty()) return kOk;
   }
-  auto settings = transport_settings(call.config_file, call.worker.out);
+  auto settings = transport_settings(options.serve.config_file, options.out);
   if (!settings) return worker_refusal(kConfiguration, settings.error().message);
   out.transport = settings->transport;
   out.topics = settings->topics;
@@ -139,15 +142,14 @@ void check_hosted(const AppConfig& config, const std::string& file,
   }
 }
 
-int rule_worker(const Invocation& call) {
-  const WorkerOptions& options = call.worker;
+int rule_worker(const WorkerOptions& options) {
   for (const std::string& one : options.parameters) {
     if (one.find('=') == std::string::npos)
       return worker_refusal(kUsage, "--set " + one + ": expected NAME=VALUE");
   }
   AppConfig config;
   std::vector<config::Diagnostic> doubts;
-  if (const int code = worker_config(call, config, doubts); code != kOk) return code;
+  if (const int code = worker_config(options, config, doubts); code != kOk) return code;
   std::vector<rules::RuleSettings> chosen;
   for (const rules::RuleSettings& rule : config.rules.rules) {
     const bool named =
@@ -166,7 +168,7 @@ int rule_worker(const Invocation& call) {
   config.rules = {std::move(chosen)};
   config.has_route = false;
   config.http.listen = "127.0.0.1:0";  // beside the server on the same machine
-  return serve(call, {false, false, false, true}, std::move(config), doubts);
+  return serve(options.serve, {false, false, false, true}, std::move(config), doubts);
 }
 
 }  // namespace tocsin::app

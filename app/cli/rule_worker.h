@@ -4,14 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "app/cli/serve_command.h"
 #include "config/config.h"
 
 namespace tocsin::app {
 
 struct AppConfig;
-struct Invocation;
 
 struct WorkerOptions {
+  ServeOptions serve;
   std::string file;
   std::vector<std::string> classes;     // empty: all
   std::vector<std::string> parameters;  // NAME=VALUE
@@ -23,6 +24,6 @@ struct WorkerOptions {
 void check_hosted(const AppConfig& config, const std::string& file,
                   config::Diagnostics& diagnostics);
 /// Until SIGINT or SIGTERM. An exit code.
-int rule_worker(const Invocation& call);
+int rule_worker(const WorkerOptions& options);
 
 }  // namespace tocsin::app

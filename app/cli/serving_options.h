@@ -3,14 +3,15 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/cli/commands.h"
+#include "app/cli/command_run.h"
 
 namespace tocsin::app {
 
-/// up, collect, route.
-void add_roles(CLI::App& app, Invocation& out);
-/// evaluate, with --from a recording is judged once instead.
-void add_evaluate(CLI::App& app, Invocation& out);
-void add_rule_worker(CLI::App& app, Invocation& out);
+void add_up(CLI::App& app, CommandRun& out);
+void add_collect(CLI::App& app, CommandRun& out);
+void add_route(CLI::App& app, CommandRun& out);
+/// With --from a recording is judged once instead.
+void add_evaluate(CLI::App& app, CommandRun& out);
+void add_rule_worker(CLI::App& app, CommandRun& out);
 
 }  // namespace tocsin::app

@@ -34,7 +34,7 @@ void add_dry_run(CLI::App& command, Options& out) {
   command.add_flag("--dry-run", out.dry_run, "Show the request without sending it");
 }
 
-void add_silence_add(CLI::App& silence, Invocation& out,
+void add_silence_add(CLI::App& silence, CommandRun& out,
                      const std::shared_ptr<SilenceOptions>& options) {
   auto* add = silence.add_subcommand("add");
   add->add_option("matchers", options->matchers,
@@ -59,7 +59,7 @@ void add_silence_add(CLI::App& silence, Invocation& out,
   add->add_flag("--dry-run", options->dry_run,
                 "Show the matching open issues without writing the silence");
   add_place(*add, *options);
-  add->callback([&out, options] { out.run = [options] { return silence_add(*options); }; });
+  add->callback([&out, options] { out = [options] { return silence_add(*options); }; });
 }
 
 void add_targets(CLI::App& capture, CaptureRunOptions& out) {
@@ -108,7 +108,7 @@ void add_targets(CLI::App& capture, CaptureRunOptions& out) {
 
 }  // namespace
 
-void add_stop(CLI::App& app, Invocation& out) {
+void add_stop(CLI::App& app, CommandRun& out) {
   auto* stop = app.add_subcommand("stop");
   const auto options = std::make_shared<StopRunOptions>();
   add_run_name(*stop, *options)->required();
@@ -128,10 +128,10 @@ void add_stop(CLI::App& app, Invocation& out) {
                "Wait up to this long for the run to end; 0s does not wait (default: 2m)");
   add_dry_run(*stop, *options);
   add_place(*stop, *options);
-  stop->callback([&out, options] { out.run = [options] { return stop_run(*options); }; });
+  stop->callback([&out, options] { out = [options] { return stop_run(*options); }; });
 }
 
-void add_silence(CLI::App& app, Invocation& out) {
+void add_silence(CLI::App& app, CommandRun& out) {
   auto* silence = app.add_subcommand("silence");
   silence->require_subcommand(1);
   const auto options = std::make_shared<SilenceOptions>();
@@ -139,16 +139,16 @@ void add_silence(CLI::App& app, Invocation& out) {
   auto* list = silence->add_subcommand("list");
   list->add_flag("--all", options->all, "Show silences that expired within the last five days too");
   add_place(*list, *options);
-  list->callback([&out, options] { out.run = [options] { return silence_list(*options); }; });
+  list->callback([&out, options] { out = [options] { return silence_list(*options); }; });
   auto* expire = silence->add_subcommand("expire");
   expire->add_option("id", options->id, "Silence ID from `tocsin silence list`, or a unique prefix")
       ->type_name("ID")
       ->required();
   add_place(*expire, *options);
-  expire->callback([&out, options] { out.run = [options] { return silence_expire(*options); }; });
+  expire->callback([&out, options] { out = [options] { return silence_expire(*options); }; });
 }
 
-void add_capture(CLI::App& app, Invocation& out) {
+void add_capture(CLI::App& app, CommandRun& out) {
   auto* capture = app.add_subcommand("capture");
   const auto options = std::make_shared<CaptureRunOptions>();
   add_run_name(*capture, *options)->required();
@@ -167,7 +167,7 @@ void add_capture(CLI::App& app, Invocation& out) {
           "name what to capture, or give --stacks, --trace, --pause, --resume or "
           "--end");
     }
-    out.run = [options] { return capture_run(*options); };
+    out = [options] { return capture_run(*options); };
   });
 }
 

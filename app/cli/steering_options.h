@@ -3,12 +3,12 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/cli/commands.h"
+#include "app/cli/command_run.h"
 
 namespace tocsin::app {
 
-void add_stop(CLI::App& app, Invocation& out);
-void add_silence(CLI::App& app, Invocation& out);
-void add_capture(CLI::App& app, Invocation& out);
+void add_stop(CLI::App& app, CommandRun& out);
+void add_silence(CLI::App& app, CommandRun& out);
+void add_capture(CLI::App& app, CommandRun& out);
 
 }  // namespace tocsin::app

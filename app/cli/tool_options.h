@@ -3,15 +3,23 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/cli/commands.h"
+#include "app/cli/command_run.h"
 
 namespace tocsin::app {
 
-/// init, check, topics, rules, schema, version.
-void add_configuration_tools(CLI::App& app, Invocation& out);
-/// journal, run, sync.
-void add_record_tools(CLI::App& app, Invocation& out);
-/// completion; `app` must outlive the run.
-void add_completion(CLI::App& app, Invocation& out);
+void add_init(CLI::App& app, CommandRun& out);
+void add_check(CLI::App& app, CommandRun& out);
+/// plan, apply, export.
+void add_topics(CLI::App& app, CommandRun& out);
+/// list, describe.
+void add_rules(CLI::App& app, CommandRun& out);
+void add_schema(CLI::App& app, CommandRun& out);
+void add_version(CLI::App& app, CommandRun& out);
+/// check, salvage.
+void add_journal(CLI::App& app, CommandRun& out);
+void add_run(CLI::App& app, CommandRun& out);
+void add_sync(CLI::App& app, CommandRun& out);
+/// `app` must outlive the run.
+void add_completion(CLI::App& app, CommandRun& out);
 
 }  // namespace tocsin::app

@@ -1,9 +1,11 @@
-// `tocsin topics`: the topics that are needed beside those that are there.
+#include "app/cli/topics_command.h"
+
 #include <algorithm>
 #include <iostream>
 
-#include "app/cli/commands.h"
+#include "app/app.h"
 #include "app/config/transport_settings.h"
+#include "app/process/exit_code.h"
 #include "core/system_clock.h"
 #include "core/topic_settings.h"
 
@@ -128,25 +130,23 @@ core::Status apply(ingest::Transport& transport) {
   return settings->apply(*comparisons);
 }
 
-}  // namespace
-
-int topics_command(const Invocation& call, const std::string& verb) {
-  const auto config = transport_settings(call.config_file, call.out);
+/// `creates`: the missing ones are made first.
+int compare_topics(const TopicsOptions& options, bool creates) {
+  const auto config = transport_settings(options.config_file, options.out);
   if (!config) return failed(config.error());
-  if (verb == "export") return export_plan(*config, call.format);
   core::SystemClock clock;
   const auto log = make_log({"warn", "logfmt"}, clock);
   core::NullTelemetry telemetry;
   auto topics = config->topics;
-  topics.create = topics.create || verb == "apply";
+  topics.create = topics.create || creates;
   auto transport = ingest::Transport::open(config->transport, topics, *log, telemetry);
   if (!transport) return failed(transport.error());
-  if (verb == "apply") {
+  if (creates) {
     if (const auto status = apply(**transport); !status) return failed(status.error());
   }
   const auto lines = compared(**transport);
   if (!lines) return failed(lines.error());
-  if (call.format == "json") {
+  if (options.format == "json") {
     core::ValueList list;
     for (const Line& line : *lines) list.push_back(line_value(line));
     std::cout << core::to_json(core::Value(std::move(list))) << "\n";
@@ -154,6 +154,17 @@ int topics_command(const Invocation& call, const std::string& verb) {
     for (const Line& line : *lines) show(line);
   }
   return std::all_of(lines->begin(), lines->end(), fits) ? kOk : kFailed;
+}
+
+}  // namespace
+
+int topics_plan(const TopicsOptions& options) { return compare_topics(options, false); }
+
+int topics_apply(const TopicsOptions& options) { return compare_topics(options, true); }
+
+int topics_export(const TopicsOptions& options) {
+  const auto config = transport_settings(options.config_file, options.out);
+  return config ? export_plan(*config, options.format) : failed(config.error());
 }
 
 }  // namespace tocsin::app

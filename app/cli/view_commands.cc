@@ -7,9 +7,9 @@
 #include <limits>
 #include <map>
 
-#include "app/cli/commands.h"
 #include "app/cli/looking.h"
 #include "app/log/log_console.h"
+#include "app/process/exit_code.h"
 #include "app/view/episode_text.h"
 #include "app/view/status_text.h"
 #include "app/view/told_issues.h"
@@ -38,8 +38,9 @@ struct Sight {
   core::WallTime now;  // of ages
 };
 
-// kOk, or why nothing is seen, which was said.
-int look(const ViewOptions& options, Sight& sight) {
+// kOk, or why nothing is seen, which was said. `id`: of an issue that is looked for.
+template <typename Options>
+int look(const Options& options, Sight& sight, const std::string& id = {}) {
   const core::WallTime present = core::SystemClock().now();
   const auto moment = parse_moment(options.at, present);
   if (!moment) {
@@ -50,7 +51,7 @@ int look(const ViewOptions& options, Sight& sight) {
   sight.now = moment->now(present);
   if (auto opened = sight.looking.open(options.config_file, options.out); !opened)
     return refuse(opened.error());
-  sight.view.look_for(options.id);
+  sight.view.look_for(id);
   const auto read = read_view(sight.looking.transport(), sight.view, kViewPatience, sight.moment);
   return read ? kOk : refuse(read.error());
 }
@@ -60,13 +61,15 @@ core::Value issue_value(const core::Issue& issue) {
   return value ? *value : core::Value();
 }
 
-bool wanted(const core::Issue& issue, const ViewOptions& options) {
+template <typename Options>
+bool wanted(const core::Issue& issue, const Options& options) {
   return (options.job.empty() || options.job == issue.run.job) &&
          (options.rule.empty() || options.rule == issue.rule);
 }
 
 // Open ones, worst first, then oldest.
-std::vector<const TopicView::SeenIssue*> chosen(const TopicView& view, const ViewOptions& options) {
+std::vector<const TopicView::SeenIssue*> chosen(const TopicView& view,
+                                                const IssueListOptions& options) {
   std::vector<const TopicView::SeenIssue*> out;
   for (const auto& [key, seen] : view.issues()) {
     const bool open = seen.newest.status == core::IssueStatus::firing;
@@ -85,7 +88,7 @@ std::vector<const TopicView::SeenIssue*> chosen(const TopicView& view, const Vie
 /// What `tail` prints of each record.
 class Tail {
  public:
-  Tail(const ViewOptions& options, bool colour) : options_(options), colour_(colour) {}
+  Tail(const TailOptions& options, bool colour) : options_(options), colour_(colour) {}
 
   void take(const core::RecordView& record) {
     if (record.tombstone) return;
@@ -121,7 +124,7 @@ class Tail {
   }
   bool heard(const core::RunUid& run) { return options_.job.empty() || options_.job == jobs_[run]; }
 
-  const ViewOptions& options_;
+  const TailOptions& options_;
   bool colour_;
   std::map<core::RunUid, std::string> jobs_;  // as far as they were seen
 };
@@ -139,7 +142,7 @@ std::map<core::RunUid, core::JobEvent> known_runs(const TopicView& view) {
 
 }  // namespace
 
-int status_command(const ViewOptions& options) {
+int status_command(const StatusOptions& options) {
   Sight sight;
   if (const int code = look(options, sight); code != kOk) return code;
   const std::string transport = sight.looking.transport().describe();
@@ -168,7 +171,7 @@ int status_command(const ViewOptions& options) {
   return is_unhealthy(sight.view, sight.now) || unjudged.alarming() ? kFailed : kOk;
 }
 
-int issues_list(const ViewOptions& options) {
+int issues_list(const IssueListOptions& options) {
   Sight sight;
   if (const int code = look(options, sight); code != kOk) return code;
   const auto found = chosen(sight.view, options);
@@ -184,9 +187,9 @@ int issues_list(const ViewOptions& options) {
   return kOk;
 }
 
-int issues_show(const ViewOptions& options) {
+int issues_show(const IssueShowOptions& options) {
   Sight sight;
-  if (const int code = look(options, sight); code != kOk) return code;
+  if (const int code = look(options, sight, options.id); code != kOk) return code;
   std::vector<const TopicView::SeenIssue*> found;
   for (const auto& [key, seen] : sight.view.found()) found.push_back(&seen);
   for (const auto& [key, seen] : sight.view.issues()) {
@@ -212,7 +215,7 @@ int issues_show(const ViewOptions& options) {
   return kOk;
 }
 
-int tail_command(const ViewOptions& options) {
+int tail_command(const TailOptions& options) {
   Looking looking;
   if (const auto opened = looking.open(options.config_file, options.out); !opened)
     return refuse(opened.error());

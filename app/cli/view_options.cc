@@ -5,6 +5,7 @@
 
 #include "app/cli/place_options.h"
 #include "app/cli/reproduce_command.h"
+#include "app/cli/view_commands.h"
 
 namespace tocsin::app {
 namespace {
@@ -17,32 +18,38 @@ void add_moment(CLI::App& command, std::string& at) {
       ->type_name("TIME");
 }
 
-void add_filters(CLI::App& command, ViewOptions& out) {
+template <typename Options>
+void add_filters(CLI::App& command, Options& out) {
   command.add_option("--job", out.job, "Show only this job")->type_name("JOB");
   command.add_option("--rule", out.rule, "Show only this rule")->type_name("RULE");
 }
 
-void add_issues(CLI::App& app, Invocation& out) {
-  auto* issues = app.add_subcommand("issues");
-  issues->require_subcommand(1);
-  auto* list = issues->add_subcommand("list");
-  add_place(*list, out.view);
-  add_filters(*list, out.view);
-  add_moment(*list, out.view.at);
-  list->add_flag("--all", out.view.all, "Show resolved issues too");
-  list->callback([&out] { out.run = [&out] { return issues_list(out.view); }; });
+constexpr const char* kIssueId =
+    "Issue ID from `tocsin issues list`, event ID, or a unique prefix of either";
 
-  constexpr const char* kId =
-      "Issue ID from `tocsin issues list`, event ID, or a unique prefix of either";
-  auto* show = issues->add_subcommand("show");
-  show->add_option("id", out.view.id, kId)->type_name("ID")->required();
-  add_place(*show, out.view);
-  add_moment(*show, out.view.at);
-  show->callback([&out] { out.run = [&out] { return issues_show(out.view); }; });
+void add_issues_list(CLI::App& issues, CommandRun& out) {
+  auto* list = issues.add_subcommand("list");
+  const auto options = std::make_shared<IssueListOptions>();
+  add_place(*list, *options);
+  add_filters(*list, *options);
+  add_moment(*list, options->at);
+  list->add_flag("--all", options->all, "Show resolved issues too");
+  list->callback([&out, options] { out = [options] { return issues_list(*options); }; });
+}
 
-  auto* reproduce = issues->add_subcommand("reproduce");
+void add_issues_show(CLI::App& issues, CommandRun& out) {
+  auto* show = issues.add_subcommand("show");
+  const auto options = std::make_shared<IssueShowOptions>();
+  show->add_option("id", options->id, kIssueId)->type_name("ID")->required();
+  add_place(*show, *options);
+  add_moment(*show, options->at);
+  show->callback([&out, options] { out = [options] { return issues_show(*options); }; });
+}
+
+void add_issues_reproduce(CLI::App& issues, CommandRun& out) {
+  auto* reproduce = issues.add_subcommand("reproduce");
   const auto again = std::make_shared<ReproduceOptions>();
-  reproduce->add_option("id", again->id, kId)->type_name("ID")->required();
+  reproduce->add_option("id", again->id, kIssueId)->type_name("ID")->required();
   add_config_file(*reproduce, again->config_file);
   add_output(*reproduce, again->json);
   reproduce
@@ -53,26 +60,38 @@ void add_issues(CLI::App& app, Invocation& out) {
   reproduce->add_option("--out", again->out, "")->group("");
   reproduce->add_option("--save", again->save, "Copy the judged telemetry into this new directory")
       ->type_name("DIRECTORY");
-  reproduce->callback([&out, again] { out.run = [again] { return reproduce_command(*again); }; });
+  reproduce->callback([&out, again] { out = [again] { return reproduce_command(*again); }; });
 }
 
 }  // namespace
 
-void add_views(CLI::App& app, Invocation& out) {
+void add_status(CLI::App& app, CommandRun& out) {
   auto* status = app.add_subcommand("status");
-  auto* run = add_run_name(*status, out.view);
+  const auto options = std::make_shared<StatusOptions>();
+  auto* run = add_run_name(*status, *options);
   status->get_option("--job")->needs(run);
-  add_place(*status, out.view);
-  add_moment(*status, out.view.at);
-  status->add_flag("--all", out.view.all,
+  add_place(*status, *options);
+  add_moment(*status, options->at);
+  status->add_flag("--all", options->all,
                    "Show all lines of each section, not only the first ones");
-  status->callback([&out] { out.run = [&out] { return status_command(out.view); }; });
-  add_issues(app, out);
+  status->callback([&out, options] { out = [options] { return status_command(*options); }; });
+}
+
+void add_issues(CLI::App& app, CommandRun& out) {
+  auto* issues = app.add_subcommand("issues");
+  issues->require_subcommand(1);
+  add_issues_list(*issues, out);
+  add_issues_show(*issues, out);
+  add_issues_reproduce(*issues, out);
+}
+
+void add_tail(CLI::App& app, CommandRun& out) {
   auto* tail = app.add_subcommand("tail");
-  add_place(*tail, out.view);
-  add_filters(*tail, out.view);
-  tail->add_flag("--all", out.view.all, "Show existing records first");
-  tail->callback([&out] { out.run = [&out] { return tail_command(out.view); }; });
+  const auto options = std::make_shared<TailOptions>();
+  add_place(*tail, *options);
+  add_filters(*tail, *options);
+  tail->add_flag("--all", options->all, "Show existing records first");
+  tail->callback([&out, options] { out = [options] { return tail_command(*options); }; });
 }
 
 }  // namespace tocsin::app

@@ -3,11 +3,13 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/cli/commands.h"
+#include "app/cli/command_run.h"
 
 namespace tocsin::app {
 
-/// status, issues, tail.
-void add_views(CLI::App& app, Invocation& out);
+void add_status(CLI::App& app, CommandRun& out);
+/// list, show, reproduce.
+void add_issues(CLI::App& app, CommandRun& out);
+void add_tail(CLI::App& app, CommandRun& out);
 
 }  // namespace tocsin::app

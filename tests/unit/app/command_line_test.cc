@@ -18,9 +18,9 @@ using Commands = std::map<std::string, const CLI::App*>;
 
 /// The whole command line, declared anew: CLI11 keeps what it has parsed.
 struct CommandLine {
-  CommandLine() { declare_command_line(app, call); }
+  CommandLine() { declare_command_line(app, work); }
   CLI::App app;
-  Invocation call;
+  CommandRun work;
 };
 
 void collect(const CLI::App& app, const std::string& path, Commands& out) {
@@ -88,7 +88,7 @@ std::string refusal(std::vector<std::string> words) {
   } catch (const CLI::ParseError& error) {
     return error.what();
   }
-  return line.call.run ? "" : "nothing would run";
+  return line.work ? "" : "nothing would run";
 }
 
 // An imperative, as far as a machine can tell: one capitalised word that is no article and no question.

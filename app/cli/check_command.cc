@@ -1,0 +1,83 @@
+#include "app/cli/check_command.h"
+
+#include <algorithm>
+#include <iostream>
+#include <vector>
+
+#include "app/app.h"
+#include "app/cli/rule_worker.h"
+#include "app/config/config_path.h"
+#include "app/process/exit_code.h"
+#include "app/view/run_questions.h"
+#include "core/text.h"
+#include "core/text_table.h"
+#include "core/value.h"
+
+namespace tocsin::app {
+namespace {
+
+void print_diagnostics(const config::Diagnostics& diagnostics, const std::string& format) {
+  if (format == "json") {
+    core::ValueList list;
+    for (const auto& item : diagnostics.items()) {
+      list.push_back(core::ValueMap{{"file", item.location.file},
+                                    {"line", std::int64_t{item.location.line}},
+                                    {"column", std::int64_t{item.location.column}},
+                                    {"grade", std::string(config::to_string(item.grade))},
+                                    {"path", item.path},
+                                    {"message", item.message}});
+    }
+    std::cout << core::to_json(core::Value(std::move(list))) << "\n";
+    return;
+  }
+  for (const auto& item : diagnostics.items()) {
+    if (format == "github") {
+      std::cout << "::"
+                << (item.grade == config::Grade::note ? "notice" : config::to_string(item.grade))
+                << " file=" << item.location.file << ",line=" << item.location.line
+                << ",col=" << item.location.column << "::" << item.message << "\n";
+    } else {
+      std::cout << config::to_text(item) << "\n";
+    }
+  }
+}
+
+// What each question about a run needs of the configured capture; empty where nobody asks one.
+std::string questions_text(const AppConfig& config) {
+  std::vector<std::string> types;
+  for (const auto& rule : config.rules.rules) types.push_back(rule.type);
+  std::string out;
+  bool any = false;
+  for (const RunQuestion& question : run_questions()) {
+    std::string why = unasked(question, types);
+    any = any || (why.empty() && question.rules[0] != "training_preflight");
+    if (why.empty() && question.of_ledger && !config.capture.ledger) why = "capture.ledger is off";
+    std::string lead = "  " + std::string(question.name);
+    lead.resize(13, ' ');
+    out += core::wrapped(lead, why.empty() ? std::string(question.needs) : "not asked: " + why, 80,
+                         13);
+  }
+  return any ? "questions about each run, and what each needs (docs/run-card.md)\n" + out : "";
+}
+
+}  // namespace
+
+int check_command(const CheckOptions& options) {
+  const std::string path = config_path(options.config_file);
+  config::Diagnostics diagnostics;
+  const AppConfig config = load_config(path, config::process_environment(), diagnostics);
+  if (!diagnostics.has_errors()) check_hosted(config, path, diagnostics);
+  print_diagnostics(diagnostics, options.format);
+  const auto warnings =
+      std::count_if(diagnostics.items().begin(), diagnostics.items().end(),
+                    [](const auto& item) { return item.grade == config::Grade::warning; });
+  const bool bad = diagnostics.has_errors() || (options.strict && warnings > 0);
+  if (!bad && options.format == "text") {
+    std::cout << questions_text(config) << path << ": ok";
+    if (warnings > 0) std::cout << ", " << warnings << (warnings == 1 ? " warning" : " warnings");
+    std::cout << "\n";
+  }
+  return bad ? kConfiguration : kOk;
+}
+
+}  // namespace tocsin::app
