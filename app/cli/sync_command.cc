@@ -30,7 +30,7 @@ constexpr std::uint64_t kBatchBytes = 8U << 20;  // between two positions
 constexpr std::uint64_t kBatchRecords = 5'000;
 constexpr seconds kSyncPatience{30};
 
-int refuse(int code, const std::string& message) {
+int not_synced(int code, const std::string& message) {
   std::cerr << "tocsin: " << message << "\n";
   return code;
 }
@@ -145,9 +145,9 @@ class Sending {
 
 int sync_command(const SyncOptions& options) {
   const auto settings = transport_settings(options.config_file, options.out);
-  if (!settings) return refuse(kConfiguration, settings.error().message);
+  if (!settings) return not_synced(kConfiguration, settings.error().message);
   if (settings->transport.kafka.is_null()) {
-    return refuse(
+    return not_synced(
         kUsage,
         "sync: no broker given: use --out kafka://host:9092, TOCSIN_BROKERS or a configuration");
   }
@@ -155,24 +155,25 @@ int sync_command(const SyncOptions& options) {
   core::NullTelemetry telemetry;
   auto from =
       ingest::Transport::open_recording(options.directory, settings->topics, log, telemetry);
-  if (!from) return refuse(kUnreachable, from.error().message);
+  if (!from) return not_synced(kUnreachable, from.error().message);
   if (auto there = (*from)->ping(seconds(1)); !there) {
-    return refuse(kUnreachable, there.error().message);
+    return not_synced(kUnreachable, there.error().message);
   }
   const DirectoryLock lock(options.directory);
-  if (!lock.held()) return refuse(kUsage, "another sync of " + options.directory + " is running");
+  if (!lock.held())
+    return not_synced(kUsage, "another sync of " + options.directory + " is running");
   auto to = ingest::Transport::open(settings->transport, settings->topics, log, telemetry);
-  if (!to) return refuse(kConfiguration, to.error().message);
+  if (!to) return not_synced(kConfiguration, to.error().message);
   if (auto answered = (*to)->ping(kSyncPatience); !answered) {
-    return refuse(kUnreachable, answered.error().message);
+    return not_synced(kUnreachable, answered.error().message);
   }
   if (auto topics = (*to)->ensure_topics(); !topics) {
-    return refuse(kUnreachable, topics.error().message);
+    return not_synced(kUnreachable, topics.error().message);
   }
   ingest::PublisherOptions publishing;
   publishing.writer = "sync-" + std::to_string(getpid());
   auto publisher = (*to)->publisher(publishing);
-  if (!publisher) return refuse(kUnreachable, publisher.error().message);
+  if (!publisher) return not_synced(kUnreachable, publisher.error().message);
   SentSoFar so_far(options.directory, (*to)->describe() + " " + settings->topics.prefix);
   Sending sending(**publisher, so_far);
   Span span;
@@ -183,10 +184,10 @@ int sync_command(const SyncOptions& options) {
       [&](const core::RecordView& record) { sending.take(record); }, [] {});
   sending.confirm();
   if (!sending.status()) {
-    return refuse(kUnreachable, "sync: " + sending.status().error().message +
-                                    "; run it again: it continues where it stopped");
+    return not_synced(kUnreachable, "sync: " + sending.status().error().message +
+                                        "; run it again: it continues where it stopped");
   }
-  if (!end) return refuse(kUnreachable, end.error().message);
+  if (!end) return not_synced(kUnreachable, end.error().message);
   if (options.json) {
     std::cout << core::to_json(core::ValueMap{{"directory", options.directory},
                                               {"to", (*to)->describe()},
