@@ -1,4 +1,5 @@
 """The loops that the hook's cost is measured on: PyTorch, one thread, small enough for a core's caches to matter."""
+import collections
 import ctypes
 import os
 
@@ -10,6 +11,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
 import torch  # noqa: E402
 
 torch.set_num_threads(1)
+FUNCTIONS = {name: value for name, value in vars(torch.nn.functional).items() if callable(value)}  # before a hook replaces some
 torch.set_flush_denormal(True)  # the losses become tiny in a long run; that must not make steps slow
 
 
@@ -64,26 +66,34 @@ class Loop:
 
 
 class Installed:
-    """What was put into a loop's model and optimizer, to be taken out and put back."""
+    """What was put into a loop's model and its parts, into its optimizer and in the place of torch's functions: taken out, and put
+    back as it was then."""
 
     def __init__(self, loop):
-        self._step = loop.optimizer.__dict__.get("step")  # torch 1.13
-        self._optimizer = loop.optimizer
-        places = [getattr(loop.optimizer, name, None) for name in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")]
-        places += [getattr(loop.model, name, None) for name in ("_forward_hooks", "_forward_pre_hooks")]
-        self._hooks = [(place, dict(place)) for place in places if place]
+        self._loop = loop
+        self._taken = []  # (object, name, value)
 
     def take(self):
-        if self._step is not None:
-            self._optimizer.__dict__.pop("step", None)
-        for place, _ in self._hooks:
-            place.clear()
+        places = [(part, name) for part in self._loop.model.modules() for name in ("_forward_pre_hooks", "_forward_hooks")]
+        places += [(self._loop.optimizer, name) for name in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")]
+        for owner, name in places:
+            hooks = getattr(owner, name, None)
+            if hooks is not None and next(iter(hooks), None) is not None:
+                self._replace(owner, name, collections.OrderedDict())
+        if "step" in self._loop.optimizer.__dict__:  # torch 1.13
+            self._taken.append((self._loop.optimizer, "step", self._loop.optimizer.__dict__.pop("step")))
+        for name, function in FUNCTIONS.items():
+            if getattr(torch.nn.functional, name) is not function:
+                self._replace(torch.nn.functional, name, function)
 
     def put(self):
-        if self._step is not None:
-            self._optimizer.step = self._step
-        for place, hooks in self._hooks:
-            place.update(hooks)
+        for owner, name, value in self._taken:
+            owner.__dict__[name] = value
+        self._taken = []
+
+    def _replace(self, owner, name, value):
+        self._taken.append((owner, name, getattr(owner, name)))
+        owner.__dict__[name] = value
 
 
 def transformer():
