@@ -293,3 +293,25 @@ def test_nobody_waits_for_a_device(case):
             args, kwargs = given()
             measured = measure(Arguments(name, args, kwargs), state, learns)
             assert measured.numbers.device.type == "cuda" and "loss" in measured.fields
+
+
+def test_a_model_that_is_compiled_while_calls_are_passed_over_is_compiled_once(out):
+    model = torch.nn.Sequential(torch.nn.Embedding(20, 8), torch.nn.Linear(8, 20))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    hook = tocsin.watch(model, optimizer, out=out, capture={"collections": {}})
+    ids = torch.randint(0, 20, (4, 10))
+
+    def train(applied, steps):
+        for _ in range(steps):
+            optimizer.zero_grad()
+            F.cross_entropy(applied(ids).flatten(0, 1), ids.flatten()).backward()
+            optimizer.step()
+
+    with torch._dynamo.config.patch(error_on_recompile=True):
+        train(model, 3)
+        hook.sink.ledger.skip = 6
+        train(model, 4)
+        assert not model[0]._forward_hooks  # they come back with the call that may be measured, if the model is run as it is
+        train(torch.compile(model, backend="eager"), 12)
+    assert hook.stats()["hook_errors_total"] == {}
+    hook.close()

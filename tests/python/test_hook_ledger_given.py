@@ -100,4 +100,4 @@ def test_a_copy_and_a_pickled_model_have_none_of_it(out):
         one(torch.randn(3, 4))
     assert given.passes == 0
     hook.close()
-    assert not any(type(hook).__name__ == "_Untraced" for one in (model, model.first) for hook in one._forward_pre_hooks.values())
+    assert not any(type(hook).__name__ == "_Begins" for one in (model, model.first) for hook in one._forward_pre_hooks.values())

@@ -131,6 +131,49 @@ def test_a_model_has_no_hook_of_the_ledger_where_functions_are_called(out):
     hook.close()
 
 
+def test_a_model_has_no_hook_of_the_ledger_while_calls_are_passed_over(out):
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Embedding(20, 8), torch.nn.Linear(8, 20))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    hook = tocsin.watch(model, optimizer, out=out, capture={"collections": {}})
+    ledger, ids = hook.sink.ledger, torch.randint(0, 20, (4, 10))
+
+    def ours():
+        return [sum(type(one).__name__ == "_Passed" for one in part._forward_hooks.values()) for part in (model, *model)]
+
+    def train():
+        F.cross_entropy(model(ids).flatten(0, 1), ids.flatten()).backward()
+        optimizer.step()
+
+    train()
+    measured = ledger.counts()["measured"]
+    ledger.skip = 5
+    seen = []
+    for _ in range(5):
+        train()
+        seen.append(ours())
+    there, gone = [1, 1, 1], [0, 0, 0]
+    assert seen == [there, gone, gone, gone, there]  # they are back before the call that is measured
+    assert ledger.counts()["measured"] == measured
+    train()
+    assert ledger.counts()["measured"] == measured + 1
+    ledger.skip = 5
+    for _ in range(3):
+        train()
+    assert ours() == gone
+    model.eval()
+    with torch.no_grad():
+        model(ids)
+    assert ours() == there and ledger._models.input() is ids  # an evaluation is looked at
+    model.train()
+    train()
+    train()
+    hook.close()
+    assert ours() == gone and not model._forward_pre_hooks and not vars(model[0]).get("__prepare_scriptable__")
+    same = {step: rows["cross_entropy/same_as_input"] for step, rows in ledger_of(out)[TRAIN].items() if "cross_entropy/samples" in rows}
+    assert same == {0: 40, 6: 40}
+
+
 def test_whole_numbers_that_are_the_models_input(out):
     torch.manual_seed(1)
     model = torch.nn.Sequential(torch.nn.Embedding(20, 8), torch.nn.Linear(8, 20))

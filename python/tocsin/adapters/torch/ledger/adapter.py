@@ -56,14 +56,14 @@ class Ledger:
         self._no_grad = torch.no_grad
         self._grad, self._dispatched = torch.is_grad_enabled, getattr(torch._C, "_len_torch_dispatch_stack", _none)
         self._transformed = getattr(torch._C, "_are_functorch_transforms_active", _none)
-        self.given = Given(sink, self._looked_at, self._wanted)
+        self.given = Given(sink, self._looked_at, self._passes_over)
         self._inputs: Any = None
         if numpy_of(torch.zeros(1)) is not None:
             from .inputs import Inputs
 
             self._inputs = Inputs(sink, self.given)
         self._worlds, self._shapes = Worlds(sink, self.given), Shapes(sink)
-        self._models = Models(sink, self._asks, lambda: self._budget.calls, self._found, self._looked_at, self._wanted)
+        self._models = Models(sink, self._asks, lambda: self._budget.calls, self._found, self._looked_at, self._passes_over)
         self._classes = Classes(sink, lambda: [one for one in self._calls.values() if one is not None], lambda: sink.guard("ledger"))
         sink.attach(self)
         sink.ledger = self
@@ -72,12 +72,13 @@ class Ledger:
     def follow(self, model: Any) -> Callable[[], None]:
         """``model`` is watched: what it is given and gives is looked at where that tells something. Until the function
         that is given back is called."""
-        undone = self._models.follow(model), self.given.follow(model)
+        passes = self._models.follow(model)
+        given_no_more = self.given.follow(model, passes)
         self._worlds.follow(model)
 
         def undo() -> None:
-            for one in undone:
-                one()
+            passes.end()
+            given_no_more()
 
         return undo
 
@@ -113,6 +114,10 @@ class Ledger:
         return out
 
     # ---- told
+
+    def wakes(self) -> None:
+        """The next call of a loss function may be measured."""
+        self._models.wake(max(self._per_step, 1))
 
     def called(self, name: str, args: Any, kwargs: Any) -> None:
         """A loss function was called and has returned."""
@@ -218,9 +223,9 @@ class Ledger:
         self._in_step += 1
         return self._in_step <= MAX_MEASURED
 
-    def _wanted(self) -> bool:
-        """False: the next loss call is surely passed over, as it is told which do."""
-        return not (self.skip and self._grad())
+    def _passes_over(self) -> int:
+        """How many of the next loss calls are surely passed over."""
+        return self.skip if self.skip and self._grad() else 0
 
     def _asks(self) -> bool:
         """Whether a pass of the model is one whose gradient is asked for what it tells."""

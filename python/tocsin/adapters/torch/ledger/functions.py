@@ -25,8 +25,8 @@ _replaced: Dict[str, Tuple[Callable[..., Any], Callable[..., Any]]] = {}  # name
 
 def tell(ledger: Any) -> None:
     """From now on ``ledger.called(name, args, kwargs)`` follows each call, as long as ``ledger.skip`` is 0;
-    where it is not and gradients are recorded, it is lowered by one. Calls that are given embeddings are followed by
-    ``ledger.embedded(name, args, kwargs)``."""
+    where it is not and gradients are recorded, it is lowered by one, and ``ledger.wakes()`` follows when that makes it 0. Calls that
+    are given embeddings are followed by ``ledger.embedded(name, args, kwargs)``."""
     if not _open:
         _replace()
     _open.append(ledger)
@@ -82,6 +82,8 @@ def _instead_of(torch: Any, name: str, function: Any) -> Callable[..., Any]:
                     ledger.embedded(name, args, kwargs)
             elif ledger.skip and grad():
                 ledger.skip -= 1
+                if not ledger.skip:
+                    ledger.wakes()
             else:
                 ledger.called(name, args, kwargs)
         if listening and not embedding:
@@ -108,10 +110,5 @@ def _apart(name: str, function: Any) -> Any:
 
 
 def _compiling(torch: Any) -> Callable[[], bool]:
-    """Whether a compiler traces; torch 1 has none."""
-    asked = getattr(getattr(torch, "compiler", None), "is_compiling", None)
-    return asked if asked is not None else _never
-
-
-def _never() -> bool:
-    return False
+    """Whether a compiler traces; torch 1 has none: ``bool()`` is False."""
+    return getattr(getattr(torch, "compiler", None), "is_compiling", bool)

@@ -1,19 +1,21 @@
 """What the ledger sees of the models that a hook watches: whole numbers that they are given, and, where the script's loss
 calls no function of torch, what their outputs are compared with.
 
-A model gets a hook on its forward pass. It is taken out again at the second update where loss functions are called and
-the model's input is no whole numbers, so most models have none. Where none is called, a sampled step has a hook on the
-model's output: z and its gradient G tell targets of cross-entropies (adapters/torch/models/targets.py), and of a squared error
-t = z − N·G/(2s), if N²·mean(G²)/(4·L) = s with the loss L that ``backward()`` is called on. s is 1, or for sums the
-number of units or elements; it is checked each time, and believed the third time in a row.
+A model and its parts get a hook on their forward pass. These are taken out again at the second update where loss functions are
+called and the model's input is no whole numbers, so most models have none; and else while loss calls are passed over. Where
+none is called, a sampled step has a hook on the model's output: z and its gradient G tell targets of cross-entropies
+(adapters/torch/models/targets.py), and of a squared error t = z − N·G/(2s), if N²·mean(G²)/(4·L) = s with the loss L that
+``backward()`` is called on. s is 1, or for sums the number of units or elements; it is checked each time, and believed the
+third time in a row.
 """
 
 import sys
+import threading
 import weakref
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from tocsin.adapters.torch.models.copies import Hook, uncount
-from tocsin.adapters.torch.models.modules import _is_loss, _root_of, _tensors, is_compiled
+from tocsin.adapters.torch.models.modules import _compiling, _is_loss, _root_of, _tensors, is_compiled
 from tocsin.adapters.torch.models.phases import can_be_timed
 from tocsin.adapters.torch.models.scripting import hide_from_scripting, show_to_scripting
 from tocsin.adapters.torch.models.targets import IGNORED, LOGITS, SWITCHES, _fits, _on_host, read_targets
@@ -21,6 +23,7 @@ from tocsin.tensors.torch_staging import Arrival
 from .calls import Arguments
 
 MAX_PARTS = 16  # of a model, that are applied by themselves
+RESTS = 2  # passes in a row whose loss calls are passed over, after which a model's hooks are taken out
 TRIES = 3  # gradients that tell nothing in a row, and none is asked for any more; or that tell a squared error
 _EXACT = 1e-3
 _OTHERS = ("label", "target", "mask", "position", "type", "cache", "len")  # what else is whole numbers, by a part of its name
@@ -30,12 +33,12 @@ class Models:
     """Of one ledger."""
 
     def __init__(self, sink: Any, asks: Callable[[], bool], calls: Callable[[], int], found: Callable[[Arguments, Any], None],
-                 looked_at: Callable[[Any], bool], wanted: Callable[[], bool]) -> None:
+                 looked_at: Callable[[Any], bool], passes_over: Callable[[], int]) -> None:
         """``asks``: whether this step is measured; ``calls``: of loss functions so far; ``found``: is given a call, and a
-        function that ends a wait. All three for training. ``wanted``: whether the loss call that follows may be measured."""
+        function that ends a wait. All three for training. ``passes_over``: how many of the next loss calls surely are not measured."""
         self.sink, self._asks, self._calls, self._found, self._looked_at = sink, asks, calls, found, looked_at
-        self._wanted = wanted
-        self._undo: List[Callable[[], None]] = []
+        self._passes_over = passes_over
+        self._followed: List["Followed"] = []
         self._input: Callable[[], Any] = _nobody
         self.rooted = False  # a watched model was applied as a whole: its passes are seen
         self._left = TRIES
@@ -44,33 +47,30 @@ class Models:
         self._loss: Any = None  # that backward() goes on of
         self._replaced = False
 
-    def follow(self, model: Any) -> Callable[[], None]:
-        """Another model is watched, until the function that is given back is called."""
+    def follow(self, model: Any) -> "Followed":
+        """Another model is watched, until ``end()`` of what is given back."""
         if is_compiled(model) or not can_be_timed(model):
-            return _nobody
+            return Followed([])
         root = _root_of(model)
         parts = [one for one in root.children() if not _is_loss(one) and can_be_timed(one)][:MAX_PARTS]
         hooked = [root, *parts]
         uncount(model, hooked)
-        hide_from_scripting(hooked)
-        followed = _Followed()
-        handles = [_register(one, _Passed(weakref.ref(self), followed, one is root)) for one in hooked]
-        known = [weakref.ref(one) for one in hooked]
+        followed = Followed(hooked)
+        followed.hook(lambda one: _Passed(weakref.ref(self), followed, one is root))
+        self._followed.append(followed)
+        return followed
 
-        def undo() -> None:
-            for handle in handles:
-                handle.remove()
-            if handles:
-                handles.clear()
-                show_to_scripting(one() for one in known)
-
-        self._undo.append(undo)
-        return undo
+    def wake(self, calls: int) -> None:
+        """The loss call that follows may be measured; ``calls``: of a step. A model whose pass of this step was not seen may be compiled
+        by now, and hooks that come back would have it compiled again."""
+        for followed in self._followed:
+            if 0 < followed.left <= calls:
+                followed.wake()
 
     def detach(self) -> None:
-        for undo in self._undo:
-            undo()
-        self._undo = []
+        for followed in self._followed:
+            followed.end()
+        self._followed = []
         self._input = _nobody
         if self._replaced:
             self._replaced = False
@@ -82,12 +82,12 @@ class Models:
 
     # ---- a pass
 
-    def passed(self, followed: "_Followed", root: bool, module: Any, given: Tuple[Any, ...], named: Dict[str, Any], output: Any) -> None:
+    def passed(self, followed: "Followed", root: bool, module: Any, given: Tuple[Any, ...], named: Dict[str, Any], output: Any) -> None:
         """The model, or a part of it, was applied."""
         sink = self.sink
         if not sink.active:
             return
-        if module.training and not self._wanted():
+        if module.training and self._passes_over():
             self._input = _nobody  # what an earlier pass was given is not this one's
             return
         if self._looked_at(given):
@@ -191,18 +191,60 @@ def squared_error(output: Any, gradient: Any, loss: float) -> Optional[float]:
 _WAIT: Any = object()
 
 
-class _Followed:
-    """One model."""
+class Followed:
+    """One model: its hooks, which are taken out while loss calls are passed over."""
 
-    rooted = False  # it was applied itself, so its parts are no models
+    def __init__(self, modules: List[Any]) -> None:
+        self.rooted = False  # it was applied itself, so its parts are no models
+        self._modules = [weakref.ref(one) for one in modules]
+        self._hooks: List["_Passed"] = []
+        self._handles: List[Any] = []
+        self._thread = threading.get_ident()
+        self._passed_over = 0  # passes of training, in a row
+        self.rests = False  # hooks are taken out until ``wake()``
+        self.left = 0  # loss calls to be passed over, at the newest pass of training
+
+    def hook(self, hook_of: Callable[[Any], "_Passed"]) -> None:
+        self._hooks = [hook_of(one()) for one in self._modules]
+        self.wake()
+
+    def pass_over(self, left: int) -> None:
+        """The loss call that follows a pass of training is passed over, as so many are."""
+        self.left = left
+        self._passed_over += 1
+        if self._passed_over == RESTS and threading.get_ident() == self._thread:  # not while another thread calls them
+            self._take_out()
+            self.rests = True
+
+    def wake(self) -> None:
+        """The loss call that follows may be measured."""
+        if threading.get_ident() != self._thread:
+            return
+        self.rests, self._passed_over, self.left = False, 0, 0
+        if self._handles:
+            return
+        modules = [(one(), hook) for one, hook in zip(self._modules, self._hooks)]
+        hide_from_scripting(one for one, _ in modules)
+        self._handles = [_register(one, hook) for one, hook in modules if one is not None]
+
+    def end(self) -> None:
+        self._take_out()
+        if self._hooks:
+            self._hooks = []
+            show_to_scripting(one() for one in self._modules)
+
+    def _take_out(self) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
 
 
 class _Passed(Hook):
     __slots__ = ("_models", "_followed", "_root", "_compiling")
 
-    def __init__(self, models: Callable[[], Optional[Models]], followed: "_Followed", root: bool) -> None:
+    def __init__(self, models: Callable[[], Optional[Models]], followed: Followed, root: bool) -> None:
         self._models, self._followed, self._root = models, followed, root
-        self._compiling = getattr(getattr(sys.modules["torch"], "compiler", None), "is_compiling", _never)
+        self._compiling = _compiling()
 
     def __call__(self, module: Any, given: Any, *rest: Any) -> None:
         if self._compiling():
@@ -269,7 +311,3 @@ def _instead_of(backward: Any) -> Any:
 
 def _nobody() -> None:
     return None
-
-
-def _never() -> bool:
-    return False

@@ -277,12 +277,8 @@ class _Untraced(Calls):
 
 
 def _compiling() -> Callable[[], bool]:
-    """Whether a compiler traces; torch 1 has none."""
-    return getattr(getattr(sys.modules.get("torch"), "compiler", None), "is_compiling", _never)
-
-
-def _never() -> bool:
-    return False
+    """Whether a compiler traces; torch 1 has none: ``bool()`` is False, and quicker than a function of Python."""
+    return getattr(getattr(sys.modules.get("torch"), "compiler", None), "is_compiling", bool)
 
 
 def is_compiled(model: Any) -> bool:

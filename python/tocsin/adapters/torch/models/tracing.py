@@ -17,13 +17,13 @@ def looking() -> Callable[[Any], bool]:
     """A function of a hook's inputs: whether a compiler, a tracer or a transformation applies the module, or with what stands
     for tensors. Called at every pass, so it is quick; a compiler finds that it is constant."""
     torch = sys.modules["torch"]
-    compiling = getattr(getattr(torch, "compiler", None), "is_compiling", _never)  # torch 1 has none
-    tracing = getattr(torch._C, "_get_tracing_state", _nothing)
-    transformed = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", _nothing)
+    compiling = getattr(getattr(torch, "compiler", None), "is_compiling", bool)  # torch 1 has none: bool() is False
+    tracing = getattr(torch._C, "_get_tracing_state", type(None))
+    transformed = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", type(None))
     mode = getattr(torch._C, "_get_dispatch_mode", _nothing)
     keys = [getattr(torch._C._TorchDispatchModeKey, name) for name in _MODES
             if hasattr(torch._C._TorchDispatchModeKey, name)] if hasattr(torch._C, "_TorchDispatchModeKey") else []
-    modes_on, tensor = getattr(torch._C, "_len_torch_dispatch_stack", _none), torch.Tensor
+    modes_on, tensor = getattr(torch._C, "_len_torch_dispatch_stack", int), torch.Tensor
 
     def asked(given: Any) -> bool:
         if compiling() or tracing() is not None or transformed() is not None:
@@ -55,13 +55,5 @@ def _stands_for_one(value: Any) -> bool:
     return kind.__name__ in _STAND_INS and kind.__module__.startswith("torch.")
 
 
-def _never() -> bool:
-    return False
-
-
 def _nothing(*_: Any) -> None:
     return None
-
-
-def _none() -> int:
-    return 0
