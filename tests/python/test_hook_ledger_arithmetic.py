@@ -9,10 +9,12 @@ import torch.nn.functional as F
 from tocsin.adapters.torch.ledger import host as torch_ledger_host, rows as torch_ledger_rows
 from tocsin.adapters.torch.ledger.calls import Arguments, measure
 
-@pytest.fixture(autouse=True, params=("numpy", "torch"))
+@pytest.fixture(autouse=True, params=("numpy", "many", "torch"))
 def computed_by(request, monkeypatch):
-    """Small calls are computed by NumPy; the same is asked of torch."""
-    if request.param == "torch":
+    """Small calls are computed by NumPy; the same is asked of what computes large ones, and of torch."""
+    if request.param == "many":
+        monkeypatch.setattr(torch_ledger_host, "MOST", 1)
+    elif request.param == "torch":
         monkeypatch.setattr(torch_ledger_host, "_found", None)
 
 

@@ -6,7 +6,7 @@ from typing import Any, Dict
 
 from tocsin.ledger.moments import CLEAR
 from .by_class import add_on_device, table_of
-from .host import HostClasses, numpy_of
+from .host import ANY, HostClasses, numpy_of
 from .rows import Rows, compare, partner, rows_that_count, spread
 
 _CERTAIN = 8  # samples from which on scores that are all probabilities are no accident
@@ -33,7 +33,7 @@ def measure_classes(torch: Any, given: Any, state: Dict[str, Any], learns: bool)
         target = torch.where(rows.mask, target, torch.zeros_like(target))
     if scores.dtype is not torch.float64:
         scores = scores.float()
-    np = None if soft or rows.mask is not None else numpy_of(scores)
+    np = None if soft or rows.mask is not None else numpy_of(scores, ANY)
     if np is not None:
         return HostClasses(given, scores, target, rows).told(np, torch, state, learns, _rough(torch, given), _CERTAIN)
     return _Classes(torch, given, scores, target, rows, soft).told(state, learns)

@@ -1,4 +1,4 @@
-"""The ledger's sums of small calls in host memory, by NumPy: there a call of torch takes longer than what it computes.
+"""The ledger's sums of calls in host memory, by NumPy: a call of torch takes longer than what it computes of a few numbers.
 
 The same as classes.py and rows.py have, which compute all else, and everything where torch was
 built without NumPy. Tests compare both.
@@ -10,14 +10,15 @@ from typing import Any, Dict
 
 from .by_class import add_on_host, table_of
 
-MOST = 1 << 14  # numbers of a call's outputs
+MOST = 1 << 14  # numbers that are computed with in binary64
+ANY = 1 << 62
 TIE, FAR = 1e-6, 1e30  # as in rows.py
 
 _found: Any = False
 
 
-def numpy_of(tensor: Any) -> Any:
-    """NumPy, if it can read this tensor; else None."""
+def numpy_of(tensor: Any, most: int = 0) -> Any:
+    """NumPy, if it can read this tensor of at most so many numbers (0: ``MOST``); else None."""
     global _found
     if _found is False:
         try:
@@ -25,7 +26,7 @@ def numpy_of(tensor: Any) -> Any:
             _found = sys.modules.get("numpy")
         except Exception:  # noqa: BLE001
             _found = None
-    return None if tensor.device.type != "cpu" or tensor.numel() > MOST else _found
+    return None if tensor.device.type != "cpu" or tensor.numel() > (most or MOST) else _found
 
 
 def compare(np: Any, straight: Any, crossed: Any, differ: Any) -> Dict[str, float]:
@@ -41,18 +42,22 @@ def compare(np: Any, straight: Any, crossed: Any, differ: Any) -> Dict[str, floa
 
 def spread(np: Any, values: Any) -> float:
     """The mean over columns of the variance over rows, times their number."""
-    values = values.astype("d")
+    if values.size <= MOST:
+        values = values.astype("d")
     values = values - values.sum(0) / values.shape[0]
-    return float(np.einsum("ij,ij->", values, values)) / max(values.shape[1], 1)
+    return float(np.einsum("ij,ij->i", values, values).sum(dtype="d")) / max(values.shape[1], 1)
 
 
 class HostClasses:
-    """A label for each row of scores."""
+    """A label for each row of scores. Many scores are not widened, and their logarithms are torch's."""
 
     def __init__(self, given: Any, scores: Any, target: Any, rows: Any) -> None:
         """``scores``, ``target``: tensors of the rows that count."""
         self._given, self._rows = given, rows
-        self._scores, self._target = scores.numpy().astype("d"), target.numpy()
+        self._many = scores if scores.numel() > MOST else None
+        self._scores, self._target = scores.numpy(), target.numpy()
+        if self._many is None:
+            self._scores = self._scores.astype("d")
         weight = given.values.get("weight")
         self._weight = None if weight is None else weight.detach().cpu().numpy().astype("d")
         self._smoothing = float(given.values.get("label_smoothing", 0.0))
@@ -66,16 +71,18 @@ class HostClasses:
         given, scores, target, half = self._given, self._scores, self._target, self._rows.half
         count, classes = scores.shape
         logs = scores
-        if given.name == "cross_entropy":
+        if given.name == "cross_entropy" and self._many is not None:
+            logs = torch.log_softmax(self._many, 1).numpy()
+        elif given.name == "cross_entropy":
             logs = scores - scores.max(1, keepdims=True)
             logs = logs - np.log(np.exp(logs).sum(1, keepdims=True))
         place = np.arange(count)
         flat = self._flat(logs)
-        own = logs[place, target]
+        own = logs[place, target].astype("d")
         loss = flat - self._found(own, target)
         others, mine = target[half:2 * half], target[:half]
         swapped = np.concatenate((others, mine))
-        exchanged = logs[place[:2 * half], swapped]
+        exchanged = logs[place[:2 * half], swapped].astype("d")
         crossed = (flat if isinstance(flat, float) else flat[:2 * half]) - self._found(exchanged, swapped)
         pair = compare(np, loss[:half] + loss[half:2 * half], crossed[:half] + crossed[half:], mine != others)
         here = np.bincount(target, minlength=classes)
@@ -110,7 +117,7 @@ class HostClasses:
         """Of each row what smoothing adds, whatever the label."""
         if not self._smoothing:
             return 0.0
-        return (logs.sum(1) if self._weight is None else logs @ self._weight) * (-self._smoothing / self._scores.shape[1])
+        return (logs.sum(1, dtype="d") if self._weight is None else logs @ self._weight) * (-self._smoothing / self._scores.shape[1])
 
     def _found(self, logs: Any, target: Any) -> Any:
         """The part of the label, whose weight goes with it."""
