@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from tests.python.test_hook_ledger import EVAL, TRAIN, classes, ledger_of, quantities, total, train
 
 import tocsin
+from tocsin.adapters.torch.ledger import same
 from tocsin.adapters.torch.ledger.models import squared_error
 
 
@@ -328,3 +329,15 @@ def test_a_scripted_model_is_watched(out):
     assert hook.stats()["hook_errors_total"] == {}
     hook.close()
     assert sorted(ledger_of(out)[TRAIN]) == list(range(5))
+
+
+def test_numpy_and_torch_agree_on_targets_that_are_the_input():
+    numpy = pytest.importorskip("numpy")
+    torch.manual_seed(3)
+    for round_ in range(200):
+        places, values = int(torch.randint(1, 60, (1,))), int(torch.randint(1, 30, (1,)))
+        targets, inputs = torch.randint(-3, values, (places,)), torch.randint(-3, values, (places,))
+        if round_ % 3 == 0:
+            targets[torch.rand(places) < 0.5] = -100
+        one = same._by_numpy(numpy, targets.numpy(), inputs.numpy(), -100)
+        assert one == pytest.approx(same._by_torch(torch, targets, inputs, -100), rel=1e-9)

@@ -1,9 +1,10 @@
 """Whether whole numbers that a model is to give are the ones that it was given, at the same places."""
 
 import sys
-from typing import Any
+from typing import Any, Tuple
 
 from .calls import Measured
+from .host import numpy_of
 
 MOST = 1 << 12  # places of a call that are compared
 
@@ -16,16 +17,36 @@ def add_same(measured: Measured, given: Any, whole: Any) -> None:
     target = given.target
     if target.numel() != whole.numel() or target.numel() < 2 or target.is_cuda or whole.is_cuda:
         return
-    torch = sys.modules["torch"]
     apart = -(-target.numel() // MOST)
     targets, inputs = target.detach().reshape(-1)[::apart].long(), whole.detach().reshape(-1)[::apart].long()
-    counts = targets != given.values["ignore_index"]
+    np = numpy_of(targets)
+    if np is not None:
+        same, chance, places = _by_numpy(np, targets.numpy(), inputs.numpy(), given.values["ignore_index"])
+    else:
+        same, chance, places = _by_torch(sys.modules["torch"], targets, inputs, given.values["ignore_index"])
+    if places:
+        measured.known.update(input_places=float(places), same_as_input=float(same), same_by_chance=float(chance))
+
+
+def _by_numpy(np: Any, targets: Any, inputs: Any, ignored: int) -> Tuple[float, float, int]:
+    counts = targets != ignored
+    if not counts.all():
+        targets, inputs = targets[counts], inputs[counts]
+    if not len(targets):
+        return 0.0, 0.0, 0
+    values, numbers = np.unique(targets, return_counts=True)
+    others, times = np.unique(inputs, return_counts=True)
+    place = np.minimum(np.searchsorted(values, others), len(values) - 1)
+    pairs = (numbers[place] * times)[values[place] == others].sum()
+    return np.count_nonzero(targets == inputs), pairs / len(targets), len(targets)
+
+
+def _by_torch(torch: Any, targets: Any, inputs: Any, ignored: int) -> Tuple[float, float, int]:
+    counts = targets != ignored
     targets, inputs = targets[counts], inputs[counts]
     places = len(targets)
     if not places:
-        return
-    measured.known["input_places"] = float(places)
-    measured.known["same_as_input"] = float((targets == inputs).sum())
+        return 0.0, 0.0, 0
     values, shares = torch.cat((targets, inputs)).unique(return_inverse=True)
     one, other = (torch.bincount(part, minlength=len(values)).double() / places for part in (shares[:places], shares[places:]))
-    measured.known["same_by_chance"] = float((one * other).sum() * places)
+    return float((targets == inputs).sum()), float((one * other).sum() * places), places
