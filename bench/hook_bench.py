@@ -39,6 +39,8 @@ from interleaved import AGAIN, BARE, Shares  # noqa: E402
 from training_loops import Installed  # noqa: E402
 
 import tocsin  # noqa: E402
+from tocsin.adapters.torch.ledger import adapter as ledger  # noqa: E402
+from tocsin.adapters.torch.movement import movement, precision  # noqa: E402
 
 GRID = 10
 PACE = 0.5  # seconds between two looks of the sending thread, which is asked for one at the end of each block
@@ -81,23 +83,48 @@ class Bare:
         pass
 
 
+class LoopTime:
+    """A clock that stands still while other kinds have their turn: parts of the hook may spend a share of the loop's time."""
+
+    def __init__(self):
+        self._elsewhere, self._left = 0.0, time.perf_counter()
+        for module in (ledger, movement, precision):
+            module.perf_counter = self.now
+
+    def now(self):
+        return time.perf_counter() - self._elsewhere
+
+    def enter(self):
+        self._elsewhere += time.perf_counter() - self._left
+
+    def leave(self):
+        self._left = time.perf_counter()
+
+
 class Tocsin(Bare):
     """Watched only while a block of its own runs."""
 
     def __init__(self, loop, out, every):
         super().__init__(loop)
         self.every = every
+        self._time = LoopTime()
+        self._time.enter()
         self.hook = tocsin.watch(loop.model, loop.optimizer, out=out, run="bench", phases=True,
                                  capture={"every": f"{every} steps", "overhead": "100%"})
         assert self.hook.enabled, self.hook.stats()
         self._data = self.hook.phase("data_wait")
         self._installed = Installed(loop)
-        self._installed.take()
+        self._leave()
 
     def block(self, steps=GRID):
+        self._time.enter()
         self._installed.put()
         super().block(steps)
+        self._leave()
+
+    def _leave(self):
         self._installed.take()
+        self._time.leave()
 
     def step(self, step):
         with self._data:
