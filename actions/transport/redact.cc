@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/value.h"
 #include "core/visible_text.h"
 
 namespace tocsin::actions {
@@ -17,6 +18,12 @@ void replace_all(std::string& text, const std::string& secret) {
   }
 }
 
+/// As it stands between the quotes of a JSON text.
+std::string in_json(const std::string& secret) {
+  const std::string quoted = core::to_json(core::Value(secret));
+  return quoted.substr(1, quoted.size() - 2);
+}
+
 }  // namespace
 
 std::string redact(std::string text, const std::vector<std::string>& secrets) {
@@ -24,6 +31,7 @@ std::string redact(std::string text, const std::vector<std::string>& secrets) {
     replace_all(text, secret);
     replace_all(text, percent_encode(secret));
     replace_all(text, base64(secret));
+    replace_all(text, in_json(secret));
   }
   return text;
 }

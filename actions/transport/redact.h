@@ -7,8 +7,8 @@
 
 namespace tocsin::actions {
 
-/// Replaces every occurrence of a secret in `text`, also percent-encoded or in base64, by
-/// <redacted>; texts shorter than 4 bytes are no secrets.
+/// Replaces every occurrence of a secret in `text`, also percent-encoded, in base64 or
+/// escaped as in JSON, by <redacted>; texts shorter than 4 bytes are no secrets.
 std::string redact(std::string text, const std::vector<std::string>& secrets);
 
 /// core::visible(): one line, nothing invisible, at most `limit` bytes with a mark where it was cut.
