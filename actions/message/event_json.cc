@@ -187,7 +187,8 @@ Value cloud_event(const core::Notification& notification, const Sender& sender) 
     const std::string run = run_text(top.issue.run);
     if (!run.empty()) out.emplace_back("subject", run);
     out.emplace_back("correlationid", top.issue_key + "/" + std::to_string(top.episode));
-    out.emplace_back("causationid", top.issue.event_id);
+    // No attribute of a CloudEvent is empty.
+    if (!top.issue.event_id.empty()) out.emplace_back("causationid", top.issue.event_id);
     const auto traced = trace_of(notification);
     if (!traced.parent.empty()) out.emplace_back("traceparent", traced.parent);
     if (!traced.state.empty()) out.emplace_back("tracestate", traced.state);
