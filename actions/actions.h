@@ -12,6 +12,7 @@
 //   own_issues.h      the issues that this room makes itself
 //   stop_failed.h     the issue by which people hear of a stop that did not come about
 //   stop_ladder.h     stopping a run of this machine: cooperative, then signals, fenced
+//   trial.h           a test message by one integration, with what was asked and answered
 #pragma once
 
 #include "actions/contract/common_config.h"
@@ -29,3 +30,4 @@
 #include "actions/stop/stop_ladder.h"
 #include "actions/stop/stop_ledger.h"
 #include "actions/stop/stop_muster.h"
+#include "actions/trial/trial.h"

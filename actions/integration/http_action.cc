@@ -118,6 +118,7 @@ class HttpAction final : public core::Action {
         !problem) {
       return misconfigured(problem.error().message);
     }
+    request.credentials = opened.all();
     const core::Duration begin = clock_.monotonic();
     const HttpResult result = http_->send(request);
     if (!notification.handles.empty() && integration_->lost(result.response)) {

@@ -41,6 +41,7 @@ class Opened {
   /// A form of a credential that is none of redact()'s, such as the bytes of a key.
   void add(std::string secret) { secrets_.push_back(std::move(secret)); }
   [[nodiscard]] std::string masked(std::string text) const;
+  [[nodiscard]] const std::vector<std::string>& all() const noexcept { return secrets_; }
 
  private:
   std::vector<std::string> secrets_;

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +32,8 @@ struct HttpRequest {
   TlsFiles tls;
   AddressGuard guard;
   std::string proxy;  // empty or "environment", "none", or a URL, which may hold a password
+  /// What was opened for this request: never shown. Valid while it is sent.
+  std::span<const std::string> credentials;
 };
 
 struct HttpResponse {

@@ -222,6 +222,15 @@ constexpr std::array kHelp{
                 "3   the configuration's transport cannot be read\n"
                 "4   broker or journal unreachable\n",
                 "tocsin silence expire sil_4f2k\n"},
+    CommandHelp{"send-test", "Send a marked message to a receiver; show requests and answers",
+                "0   every message arrived; with --dry-run: every request was shown\n"
+                "1   a message was refused, or no action of the receiver takes messages\n"
+                "2   wrong usage, or no receiver or integration has this name\n"
+                "3   the configuration has errors\n"
+                "75  a far side is busy or did not answer; try again\n",
+                "tocsin send-test oncall\n"
+                "tocsin send-test oncall/pagerduty --drill\n"
+                "tocsin send-test oncall --dry-run --output json\n"},
     CommandHelp{
         "capture", "Ask a running job to capture more data, and show its reply",
         "0   every rank accepted; with --wait 0s: request sent; with --dry-run: request shown\n"

@@ -5,6 +5,7 @@
 
 #include "app/cli/capture_run.h"
 #include "app/cli/place_options.h"
+#include "app/cli/send_test.h"
 #include "app/cli/silence_commands.h"
 #include "app/cli/stop_run.h"
 #include "core/time.h"
@@ -146,6 +147,24 @@ void add_silence(CLI::App& app, CommandRun& out) {
       ->required();
   add_place(*expire, *options);
   expire->callback([&out, options] { out = [options] { return silence_expire(*options); }; });
+}
+
+void add_send_test(CLI::App& app, CommandRun& out) {
+  auto* test = app.add_subcommand("send-test");
+  const auto options = std::make_shared<SendTestOptions>();
+  test->add_option("receiver", options->receiver,
+                   "Test this receiver, or one integration by its ID: RECEIVER/TYPE")
+      ->type_name("RECEIVER")
+      ->required();
+  test->add_flag("--drill", options->drill, "Send the close too: open an incident and end it");
+  test->add_option("--severity", options->severity,
+                   "Set the severity of the message (default: warning)")
+      ->type_name("SEVERITY")
+      ->check(CLI::IsMember({"info", "warning", "error", "critical"}));
+  add_dry_run(*test, *options);
+  add_config_file(*test, options->config_file);
+  add_output(*test, options->json);
+  test->callback([&out, options] { out = [options] { return send_test(*options); }; });
 }
 
 void add_capture(CLI::App& app, CommandRun& out) {

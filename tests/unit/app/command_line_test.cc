@@ -170,9 +170,8 @@ TEST(CommandLine, OutputJsonIsTheOneFlagForMachines) {
 
 // What is read stands at --from; the others read a file, the program itself, or nothing.
 const std::set<std::string> kReadNoRecords{
-    "init",    "check", "topics export", "rules list", "rules describe", "schema",
-    "version", "up",    "collect",       "route",      "completion",     "run",
-    "test"};
+    "init",    "check", "topics export", "rules list", "rules describe", "schema", "version", "up",
+    "collect", "route", "completion",    "run",        "send-test",      "test"};
 
 TEST(CommandLine, FromNamesWhatIsReadEverywhere) {
   const CommandLine line;

@@ -1,0 +1,169 @@
+#include "app/cli/send_test.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <iostream>
+#include <optional>
+#include <vector>
+
+#include "actions/actions.h"
+#include "app/config/app_config.h"
+#include "app/config/command_place.h"
+#include "app/config/config_path.h"
+#include "app/process/exit_code.h"
+#include "app/process/person.h"
+#include "core/log.h"
+#include "core/system_clock.h"
+#include "core/telemetry.h"
+#include "core/text.h"
+#include "core/visible_text.h"
+
+namespace tocsin::app {
+namespace {
+
+constexpr std::size_t kShownLines = 60;  // of a body; JSON has all
+constexpr std::size_t kShownColumns = 2000;
+
+std::optional<AppConfig> configuration_of(const SendTestOptions& options) {
+  config::Diagnostics diagnostics;
+  AppConfig out =
+      load_config(config_path(options.config_file), config::process_environment(), diagnostics);
+  if (!diagnostics.has_errors()) return out;
+  for (const auto& item : diagnostics.items()) std::cerr << config::to_text(item) << "\n";
+  return std::nullopt;
+}
+
+std::vector<actions::ConfiguredIntegration> chosen_by(const std::string& name,
+                                                      const actions::ReceiversConfig& receivers) {
+  std::vector<actions::ConfiguredIntegration> of_receiver;
+  std::vector<actions::ConfiguredIntegration> of_id;
+  for (const auto& one : receivers.integrations) {
+    if (one.receiver == name) of_receiver.push_back(one);
+    if (one.common.id == name) of_id.push_back(one);
+  }
+  return of_receiver.empty() ? of_id : of_receiver;
+}
+
+int no_such_receiver(const std::string& name, const actions::ReceiversConfig& receivers) {
+  std::vector<std::string> known = receivers.names;
+  if (std::find(known.begin(), known.end(), name) != known.end()) {
+    std::cerr << "tocsin: receiver " << core::visible(name) << " has no action\n";
+    return kFailed;
+  }
+  for (const auto& one : receivers.integrations) known.push_back(one.common.id);
+  const std::string near = core::nearest(name, known);
+  std::cerr << "tocsin: no receiver or integration \"" << core::visible(name) << "\"";
+  if (!near.empty()) {
+    std::cerr << "; did you mean \"" << core::visible(near) << "\"?";
+  } else if (!receivers.names.empty()) {
+    std::cerr << "; the configuration has:";
+    for (const std::string& one : receivers.names) std::cerr << " " << core::visible(one);
+  }
+  std::cerr << "\n";
+  return kUsage;
+}
+
+// As the router fills it in; nothing of a trial needs runs or topics.
+actions::Environment environment_of(const AppConfig& config) {
+  actions::Environment out;
+  out.cluster = config.cluster;
+  out.external_url = config.external_url;
+  out.place = command_place(config);
+  utsname names{};
+  if (uname(&names) == 0) out.host = names.nodename;
+  return out;
+}
+
+std::string body_lines(const std::string& body, const std::string& margin) {
+  std::string out;
+  std::size_t line = 0;
+  for (std::size_t begin = 0; begin < body.size(); ++line) {
+    const std::size_t end = std::min(body.find('\n', begin), body.size());
+    if (line < kShownLines) {
+      out += margin + core::visible(body.substr(begin, end - begin), kShownColumns) + "\n";
+    }
+    begin = end + 1;
+  }
+  if (line <= kShownLines) return out;
+  return out + margin + "… " + std::to_string(line - kShownLines) + " more lines (--output json)\n";
+}
+
+std::string exchange_text(const actions::Exchange& one) {
+  std::string out = "    > " + one.request + "\n";
+  for (const auto& [name, value] : one.request_headers)
+    out += "    > " + name + ": " + value + "\n";
+  if (!one.request_body.empty()) out += "    >\n" + body_lines(one.request_body, "    > ");
+  if (one.answer.empty()) return out;
+  out += "    < " + one.answer + "\n";
+  for (const auto& [name, value] : one.answer_headers) out += "    < " + name + ": " + value + "\n";
+  if (!one.answer_body.empty()) out += "    <\n" + body_lines(one.answer_body, "    < ");
+  return out;
+}
+
+std::string trial_step_text(const actions::TrialStep& step, bool dry_run) {
+  std::string out = "  " + std::string(to_string(step.kind)) + ": ";
+  if (dry_run) {
+    out += step.exchanges.empty() ? "no request: " + step.outcome.detail : "not sent (--dry-run)";
+  } else {
+    const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(step.took);
+    out += std::string(to_string(step.outcome.outcome)) + ", " + step.outcome.code + ", " +
+           std::to_string(took.count()) + " ms";
+    if (!step.outcome.detail.empty()) out += ": " + step.outcome.detail;
+  }
+  out += "\n";
+  for (const actions::Exchange& one : step.exchanges) out += exchange_text(one);
+  return out;
+}
+
+std::string trial_text(const actions::Trial& trial) {
+  std::string out = trial.integration + " (" + trial.type + ")\n";
+  if (!trial.skipped.empty()) return out + "  skipped: " + trial.skipped + "\n";
+  for (const actions::TrialStep& step : trial.steps) out += trial_step_text(step, trial.dry_run);
+  for (const std::string& note : trial.notes) out += "  note: " + note + "\n";
+  return out;
+}
+
+// Skipped actions decide only where there is no other.
+int code_of(const std::vector<actions::Trial>& trials) {
+  int out = kFailed;
+  for (const actions::Trial& trial : trials) {
+    if (!trial.skipped.empty()) continue;
+    if (!trial.passed() && !trial.worth_repeating()) return kFailed;
+    if (!trial.passed()) out = kTemporary;
+    if (trial.passed() && out != kTemporary) out = kOk;
+  }
+  return out;
+}
+
+}  // namespace
+
+int send_test(const SendTestOptions& options) {
+  const auto config = configuration_of(options);
+  if (!config) return kConfiguration;
+  const auto chosen = chosen_by(options.receiver, config->receivers);
+  if (chosen.empty()) return no_such_receiver(options.receiver, config->receivers);
+  core::SystemClock clock;
+  core::NullLog log;
+  core::NullTelemetry telemetry;
+  actions::Environment environment = environment_of(*config);
+  environment.clock = &clock;
+  environment.log = &log;
+  environment.telemetry = &telemetry;
+  const actions::TrialOptions trial{options.drill, options.dry_run,
+                                    *core::severity_from(options.severity), this_person()};
+  std::vector<actions::Trial> trials;
+  core::ValueList list;
+  for (const auto& integration : chosen) {
+    trials.push_back(actions::try_integration(integration, environment, trial));
+    if (options.json) {
+      list.push_back(actions::to_value(trials.back()));
+    } else {
+      std::cout << trial_text(trials.back()) << std::flush;
+    }
+  }
+  if (options.json) std::cout << core::to_json(core::Value(std::move(list))) << "\n";
+  return code_of(trials);
+}
+
+}  // namespace tocsin::app
