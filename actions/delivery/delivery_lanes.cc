@@ -46,20 +46,20 @@ void DeliveryLanes::enqueue(core::Notification notification, WallTime now,
   State& state = *state_;
   state.called_at = now;
   const std::string id = notification.notification_id;
-  if (state.finished_ids.has(id) || state.pending_ids.contains(id)) {
-    if (from) state.positions[from->where].pass(*from);
+  if (state.ids.has(id)) {
+    state.log.pass(from);
     return state.spawn_owed(notification, from);
   }
   Item item;
   item.ticket = ++state.last_ticket;
   item.from = from;
   item.enqueued = now;
-  if (state.promoted.erase(id) > 0) {
+  if (state.before.take_promotion(id)) {
     notification.kind = NotificationKind::open;
     notification.rendered.clear();
   }
-  if (from) state.positions[from->where].open(*from);
-  state.pending_ids.insert(id);
+  state.log.open(from);
+  state.ids.wait(id);
 
   const auto found = state.lanes.find(notification.integration);
   if (found == state.lanes.end()) {
@@ -68,10 +68,9 @@ void DeliveryLanes::enqueue(core::Notification notification, WallTime now,
     record.state = DeliveryState::cancelled;
     record.code = "no_integration";
     record.detail = "the configuration has no integration of this id any more";
-    state.deliveries.push_back(std::move(record));
-    state.pending_ids.erase(id);
-    state.finished_ids.add(id);
-    if (from) state.positions[from->where].close(from->next);
+    state.log.record(std::move(record));
+    state.ids.finish(id);
+    state.log.close(from);
     return;
   }
   Lane& lane = found->second;
@@ -260,7 +259,7 @@ void DeliveryLanes::finished(const Attempt& attempt, const core::AttemptOutcome&
   state_->changed.insert(lane.number);
   if (lane.in_flight > 0) --lane.in_flight;
   lane.failed_under_way.erase(attempt.ticket);
-  state_->issues.insert(state_->issues.end(), outcome.issues.begin(), outcome.issues.end());
+  state_->log.tell(outcome.issues);
   state_->count(lane, attempt, outcome, now);
   const auto digest = state_->digests.find(attempt.ticket);
   if (digest == state_->digests.end()) {
@@ -320,7 +319,7 @@ void DeliveryLanes::measure(WallTime now) {
     lane->probe.oldest(lane->ages.empty() ? Duration{} : now - lane->ages.begin()->first);
     if (lane->waiting == 0) lane->stand.moved();
     if (!lane->stand.failing()) {
-      if (auto over = lane->trouble.moves(now)) state_->issues.push_back(std::move(*over));
+      state_->log.tell(lane->trouble.moves(now));
       continue;
     }
     const auto since = lane->stand.stands(now);
@@ -329,20 +328,10 @@ void DeliveryLanes::measure(WallTime now) {
     if (waits == nullptr) continue;
     Delivery record = record_of(*waits);
     record.detail = lane->stand.why();
-    if (auto told = lane->trouble.standing(record, *since, lane->waiting, now)) {
-      state_->issues.push_back(std::move(*told));
-    }
+    state_->log.tell(lane->trouble.standing(record, *since, lane->waiting, now));
   }
 }
 
-DeliveryLanes::Batch DeliveryLanes::take() {
-  Batch out;
-  out.deliveries = std::exchange(state_->deliveries, {});
-  out.issues = std::exchange(state_->issues, {});
-  for (auto& [where, low_water] : state_->positions) {
-    if (const auto next = low_water.moved()) out.positions.push_back({where, *next});
-  }
-  return out;
-}
+DeliveryLanes::Batch DeliveryLanes::take() { return state_->log.take(); }
 
 }  // namespace tocsin::actions

@@ -78,18 +78,17 @@ void DeliveryLanes::State::end(Lane& lane, const Item& item, Delivery record, De
     if (held != lane.put_off.end() && --held->second == 0) lane.put_off.erase(held);
   }
   if (lane.parked.erase(id) > 0 && lane.parked.empty()) {
-    if (auto over = lane.trouble.unparked(called_at)) issues.push_back(std::move(*over));
+    log.tell(lane.trouble.unparked(called_at));
   }
   const bool lost = state == DeliveryState::dead || state == DeliveryState::expired;
   if (lost) tell_lost(lane, *unpacked(item.notification), record);
-  deliveries.push_back(std::move(record));
+  log.record(std::move(record));
   if (lost && notification.kind == NotificationKind::open && !item.maybe_announced &&
       lane.options.traits.one_incident()) {
     lane.unopened.add(notification.group_key);
   }
-  pending_ids.erase(id);
-  finished_ids.add(id);
-  if (item.from) positions[item.from->where].close(item.from->next);
+  ids.finish(id);
+  log.close(item.from);
   lane.probe.pending(lane.waiting);
 }
 
@@ -106,7 +105,7 @@ void DeliveryLanes::State::tell_lost(Lane& lane, const core::Notification& notif
       told.push_back(std::move(*trouble));
     }
   }
-  std::move(told.begin(), told.end(), std::back_inserter(issues));
+  log.tell(std::move(told));
 }
 
 void DeliveryLanes::State::end_without_attempt(Lane& lane, const Item& item, DeliveryState state,
@@ -272,14 +271,11 @@ void keep_fault(Delivery& record, const Item& item, const core::AttemptOutcome& 
 void DeliveryLanes::State::told_of(Lane& lane, const Item& item, const Delivery& record,
                                    const core::AttemptOutcome& outcome, WallTime now) {
   if (outcome.outcome == OutcomeClass::configuration && !item.fault.alone()) {
-    if (auto told = lane.trouble.refused(*unpacked(item.notification), record, now)) {
-      issues.push_back(std::move(*told));
-    }
+    log.tell(lane.trouble.refused(*unpacked(item.notification), record, now));
   }
   if (!item.fault.parked() || item.expires <= now) return;
   lane.parked.insert(item.notification->notification_id);
-  auto told = lane.trouble.parked(*unpacked(item.notification), record, lane.parked.size(), now);
-  if (told) issues.push_back(std::move(*told));
+  log.tell(lane.trouble.parked(*unpacked(item.notification), record, lane.parked.size(), now));
 }
 
 void DeliveryLanes::State::settle(Lane& lane, const std::string& group, const Attempt& attempt,
@@ -303,14 +299,13 @@ void DeliveryLanes::State::settle(Lane& lane, const std::string& group, const At
     told_of(lane, item, record, outcome, now);
     record.state = state;
     record.next_attempt_at = item.not_before;
-    deliveries.push_back(std::move(record));
+    log.record(std::move(record));
     return merge(lane, group);  // what came in while it was under way
   }
   if (outcome.outcome == OutcomeClass::configuration) told_of(lane, item, record, outcome, now);
   if (outcome.outcome == OutcomeClass::delivered && !outcome.declined) {
     lane.probe.delivered(*item.notification, now);
-    auto over = lane.trouble.arrived(now);
-    std::move(over.begin(), over.end(), std::back_inserter(issues));
+    log.tell(lane.trouble.arrived(now));
     if (item.notification->kind == NotificationKind::close) {
       lane.incidents.erase(group);
     } else {

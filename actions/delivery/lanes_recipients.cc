@@ -30,7 +30,7 @@ void DeliveryLanes::State::spawn(Lane& lane, const Item& parent, const std::stri
   own.notification_id = id_for(own.notification_id, recipient);
   own.group_key += " to " + recipient;
   own.handles.clear();
-  if (finished_ids.has(own.notification_id) || pending_ids.contains(own.notification_id)) return;
+  if (ids.has(own.notification_id)) return;
   Item item;
   item.ticket = ++last_ticket;
   item.from = parent.from;
@@ -40,8 +40,8 @@ void DeliveryLanes::State::spawn(Lane& lane, const Item& parent, const std::stri
   item.only_to = recipient;
   item.failures = 1;
   item.not_before = called_at + backoff(lane.options.common.retry, item.failures, random());
-  if (item.from) positions[item.from->where].open(*item.from);
-  pending_ids.insert(own.notification_id);
+  log.open(item.from);
+  ids.wait(own.notification_id);
   ++lane.waiting;
   lane.ages.emplace(own.decided_at, item.ticket);
   ++lane.put_off[recipient];
@@ -55,9 +55,9 @@ void DeliveryLanes::State::spawn(Lane& lane, const Item& parent, const std::stri
 // What the records before the restart promised to recipients of a notification that is finished.
 void DeliveryLanes::State::spawn_owed(const core::Notification& notification,
                                       const std::optional<core::Position>& from) {
-  const auto recipients = owed.extract(notification.notification_id);
+  const auto recipients = before.take_owed(notification.notification_id);
   const auto lane = lanes.find(notification.integration);
-  if (!recipients || lane == lanes.end() || !lane->second.disabled.empty()) return;
+  if (recipients.empty() || lane == lanes.end() || !lane->second.disabled.empty()) return;
   const CommonConfig& common = lane->second.options.common;
   if (!common.enabled || common.shadow) return;
   Item parent;
@@ -65,7 +65,7 @@ void DeliveryLanes::State::spawn_owed(const core::Notification& notification,
   parent.rank = rank_of(notification);
   parent.expires = expiry_of(notification, common);
   parent.notification = std::make_shared<core::Notification>(notification);
-  for (const std::string& recipient : recipients.mapped()) spawn(lane->second, parent, recipient);
+  for (const std::string& recipient : recipients) spawn(lane->second, parent, recipient);
 }
 
 // Which recipients an attempt did not reach, and which it reached again.
@@ -77,9 +77,7 @@ void DeliveryLanes::State::recipients_settled(Lane& lane, const Item& item,
   const bool late = now - item.enqueued >= lane.options.common.standing_after;
   const auto miss = [&](const std::string& recipient, const std::string& code, bool tell) {
     if (!missed.insert(recipient).second || !whole || !tell) return;
-    if (auto told = lane.trouble.not_reached(recipient, code, record, now)) {
-      issues.push_back(std::move(*told));
-    }
+    log.tell(lane.trouble.not_reached(recipient, code, record, now));
   };
   for (const std::string& value : values_of(record.handles, kept::kRefused)) {
     const auto [recipient, code] = named(value);
@@ -92,9 +90,7 @@ void DeliveryLanes::State::recipients_settled(Lane& lane, const Item& item,
   const bool arrived = record.outcome == OutcomeClass::delivered;
   if (!item.only_to.empty() && !arrived) miss(item.only_to, "", late);
   if (!arrived) return;
-  for (auto& over : lane.trouble.reached(item.only_to, missed, now)) {
-    issues.push_back(std::move(over));
-  }
+  log.tell(lane.trouble.reached(item.only_to, missed, now));
 }
 
 }  // namespace tocsin::actions

@@ -1,6 +1,5 @@
 // What lanes know after a restart, from the records of deliveries.
 #include <algorithm>
-#include <charconv>
 
 #include "actions/delivery/lanes_state.h"
 
@@ -14,12 +13,6 @@ using core::OutcomeClass;
 using core::WallTime;
 
 namespace {
-
-std::uint32_t number_of(std::string_view text) {
-  std::uint32_t out = 0;
-  std::from_chars(text.data(), text.data() + text.size(), out);
-  return out;
-}
 
 // Lost before anybody saw it, where the far side keeps an incident.
 bool lost(const Delivery& delivery) {
@@ -52,17 +45,8 @@ void DeliveryLanes::restore(const Delivery& delivery) {
 }
 
 void DeliveryLanes::State::restore_final(Lane* lane, const Delivery& delivery) {
-  finished_ids.add(delivery.notification_id);
-  const auto retry = retries.extract(delivery.notification_id);
-  const bool maybe_announced = retry && retry.mapped().maybe_announced;
-  for (const auto& [name, value] : delivery.handles) {
-    if (name == kept::kSupersededBy && delivery.kind == NotificationKind::open) {
-      promoted.insert(value);
-    }
-  }
-  for (const std::string& one : values_of(delivery.handles, kept::kPutOff)) {
-    owed[delivery.notification_id].push_back(one.substr(0, one.find(' ')));
-  }
+  ids.finish(delivery.notification_id);
+  const bool maybe_announced = before.finished(delivery);
   if (lane == nullptr) return;
   if (!lost(delivery)) {
     lane->unopened.erase(delivery.group_key);
@@ -82,23 +66,7 @@ void DeliveryLanes::State::restore_final(Lane* lane, const Delivery& delivery) {
 }
 
 void DeliveryLanes::State::restore_pending(Lane* lane, const Delivery& delivery) {
-  Retry& retry = retries[delivery.notification_id];
-  retry.attempts = std::max(retry.attempts, delivery.attempt);
-  retry.own_failures =
-      std::max(retry.own_failures, number_of(value_of(delivery.handles, kept::kOwnFailures)));
-  retry.minimal = retry.minimal || delivery.outcome == OutcomeClass::bad_payload ||
-                  MessageFault(retry.own_failures).proven();
-  if (delivery.next_attempt_at) {
-    retry.not_before = *delivery.next_attempt_at;
-    retry.wait = std::clamp<Duration>(retry.not_before - delivery.stages.answered, Duration{},
-                                      kLongestThrottle);
-  }
-  if (delivery.outcome == OutcomeClass::unknown) retry.maybe_announced = true;
-  if (delivery.outcome != OutcomeClass::configuration) {
-    retry.misconfigured_since.reset();
-  } else if (!retry.misconfigured_since) {
-    retry.misconfigured_since = delivery.stages.answered;
-  }
+  const Retry& retry = before.attempted(delivery);
   const bool lane_waits = delivery.outcome == OutcomeClass::throttled && delivery.next_attempt_at &&
                           retry.own_failures == 0;
   if (lane != nullptr && lane_waits) {
@@ -109,16 +77,15 @@ void DeliveryLanes::State::restore_pending(Lane* lane, const Delivery& delivery)
 
 // What was known of the item's notification before the restart.
 void DeliveryLanes::State::recall(Item& item) {
-  const auto retry = retries.extract(item.notification->notification_id);
+  const auto retry = before.take_retry(item.notification->notification_id);
   if (!retry) return;
-  const Retry& known = retry.mapped();
-  item.attempts = item.failures = known.attempts;
+  item.attempts = item.failures = retry->attempts;
   // Written by another clock, perhaps one that has stepped back since: never longer than meant.
-  item.not_before = std::min(known.not_before, called_at + known.wait);
-  item.maybe_announced = known.maybe_announced;
-  item.misconfigured_since = known.misconfigured_since;
-  item.fault = MessageFault(known.own_failures);
-  if (known.minimal) item.notification = short_form(*item.notification);
+  item.not_before = std::min(retry->not_before, called_at + retry->wait);
+  item.maybe_announced = retry->maybe_announced;
+  item.misconfigured_since = retry->misconfigured_since;
+  item.fault = MessageFault(retry->own_failures);
+  if (retry->minimal) item.notification = short_form(*item.notification);
   if (item.fault.parked()) {
     if (const auto lane = lanes.find(item.notification->integration); lane != lanes.end()) {
       lane->second.parked.insert(item.notification->notification_id);

@@ -1,60 +1,20 @@
 // The state behind DeliveryLanes. Internal to actions.
 #pragma once
 
-#include <algorithm>
-#include <deque>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "actions/delivery/before_restart.h"
 #include "actions/delivery/delivery_lanes.h"
+#include "actions/delivery/delivery_log.h"
+#include "actions/delivery/known_notifications.h"
 #include "actions/delivery/lane.h"
 
 namespace tocsin::actions {
-
-// Where the outbox reader may commit: the lowest record that is not finished. A record is open as
-// often as deliveries are made of it.
-class LowWater {
- public:
-  void open(const core::Position& at) {
-    open_.insert(at.next);
-    next_ = std::max(next_, at.next + 1);
-  }
-  void close(std::int64_t offset) {
-    if (const auto one = open_.find(offset); one != open_.end()) open_.erase(one);
-  }
-  void pass(const core::Position& at) { next_ = std::max(next_, at.next + 1); }
-  /// The new position if it moved since the last call.
-  std::optional<std::int64_t> moved() {
-    const std::int64_t now = open_.empty() ? next_ : *open_.begin();
-    if (now == told_) return std::nullopt;
-    told_ = now;
-    return now;
-  }
-
- private:
-  std::multiset<std::int64_t> open_;
-  std::int64_t next_ = 0;
-  std::int64_t told_ = 0;
-};
-
-// No far side makes us wait longer than this at once.
-inline constexpr core::Duration kLongestThrottle = std::chrono::hours(1);
-
-// What is known of a notification from before the restart.
-struct Retry {
-  std::uint32_t attempts = 0;
-  core::WallTime not_before{};
-  core::Duration wait{};  // what lay between the attempt and not_before
-  bool maybe_announced = false;
-  std::uint32_t own_failures = 0;
-  bool minimal = false;  // the short form is next
-  std::optional<core::WallTime> misconfigured_since;
-};
 
 /// The notification with its issues read from the outbox's form; itself when they are.
 std::shared_ptr<const core::Notification> unpacked(
@@ -74,16 +34,10 @@ struct DeliveryLanes::State {
   Random random;
   core::WallTime called_at{};  // of the call under way
   std::uint64_t last_ticket = 0;
-  std::unordered_set<std::string> pending_ids;
-  Remembered finished_ids;
-  std::map<std::string, Retry> retries;  // by notification id
-  std::set<std::string> promoted;        // superseded an undelivered open before the restart
-  std::map<core::StreamPartition, LowWater> positions;
-  std::vector<core::Delivery> deliveries;
-  std::vector<core::Issue> issues;
+  KnownNotifications ids;
+  BeforeRestart before;
+  DeliveryLog log;
   std::map<std::uint64_t, std::vector<std::string>> digests;  // ticket → groups whose heads it has
-  // Finished notifications with recipients that got deliveries of their own, before the restart.
-  std::map<std::string, std::vector<std::string>> owed;
 
   void end(Lane& lane, const Item& item, core::Delivery record, core::DeliveryState state);
   void tell_lost(Lane& lane, const core::Notification& notification, const core::Delivery& record);
