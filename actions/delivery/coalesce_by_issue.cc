@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "actions/delivery/lane.h"
+#include "actions/delivery/coalesce.h"
 
 namespace tocsin::actions {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "actions/delivery/lanes_state.h"
+#include "actions/delivery/item.h"
 #include "core/identity.h"
 
 namespace tocsin::actions {

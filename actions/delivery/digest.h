@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "actions/delivery/lane.h"
+#include "actions/delivery/item.h"
 #include "core/notification.h"
 
 namespace tocsin::actions {

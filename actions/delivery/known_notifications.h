@@ -4,7 +4,7 @@
 #include <string>
 #include <unordered_set>
 
-#include "actions/delivery/lane.h"
+#include "actions/delivery/remembered.h"
 
 namespace tocsin::actions {
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "actions/delivery/coalesce.h"
 #include "actions/delivery/lanes_state.h"
-#include "core/fields/outbox.h"
 #include "core/text.h"
 
 namespace tocsin::actions {
@@ -26,22 +26,6 @@ std::string shortened(std::string text, std::size_t limit) {
 }
 
 }  // namespace
-
-std::shared_ptr<const core::Notification> unpacked(
-    const std::shared_ptr<const core::Notification>& notification) {
-  if (!notification->packed) return notification;
-  auto out = std::make_shared<core::Notification>(*notification);
-  // What cannot be read lists nothing: the message as it was rendered is still good.
-  if (!core::unpack(*out)) out->packed.reset();
-  return out;
-}
-
-std::shared_ptr<core::Notification> short_form(const core::Notification& notification) {
-  auto out = std::make_shared<core::Notification>(notification);
-  out->minimal = true;
-  out->rendered.clear();
-  return out;
-}
 
 Delivery record_of(const core::Notification& notification) {
   Delivery out;

@@ -16,13 +16,6 @@
 
 namespace tocsin::actions {
 
-/// The notification with its issues read from the outbox's form; itself when they are.
-std::shared_ptr<const core::Notification> unpacked(
-    const std::shared_ptr<const core::Notification>& notification);
-
-/// The same message in its short form, to be rendered anew.
-std::shared_ptr<core::Notification> short_form(const core::Notification& notification);
-
 /// A delivery record of the notification, attempt 0: of no attempt yet.
 core::Delivery record_of(const core::Notification& notification);
 
