@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string_view>
+#include <utility>
 
 #include "actions/contract/message_fault.h"
+#include "actions/delivery/pacing.h"
 
 namespace tocsin::actions {
 namespace {
@@ -54,6 +57,18 @@ std::optional<Retry> BeforeRestart::take_retry(const std::string& id) {
   auto retry = retries_.extract(id);
   if (!retry) return std::nullopt;
   return std::move(retry.mapped());
+}
+
+void BeforeRestart::recall(Item& item, core::WallTime now) {
+  const auto retry = take_retry(item.notification->notification_id);
+  if (!retry) return;
+  item.attempts = item.failures = retry->attempts;
+  // Written by another clock, perhaps one that has stepped back since: never longer than meant.
+  item.not_before = std::min(retry->not_before, now + retry->wait);
+  item.maybe_announced = retry->maybe_announced;
+  item.misconfigured_since = retry->misconfigured_since;
+  item.fault = MessageFault(retry->own_failures);
+  if (retry->minimal) item.notification = short_form(*item.notification);
 }
 
 std::vector<std::string> BeforeRestart::take_owed(const std::string& id) {

@@ -2,7 +2,6 @@
 // to actions.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -10,12 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "actions/delivery/item.h"
 #include "core/notification.h"
+#include "core/time.h"
 
 namespace tocsin::actions {
-
-/// No far side makes us wait longer than this at once.
-inline constexpr core::Duration kLongestThrottle = std::chrono::hours(1);
 
 /// The attempts at a notification that is not finished.
 struct Retry {
@@ -36,13 +34,16 @@ class BeforeRestart {
   bool finished(const core::Delivery& delivery);
 
   // Each says what it knows once, when the notification is read again.
-  std::optional<Retry> take_retry(const std::string& id);
+  /// The item goes on with its attempts where they were.
+  void recall(Item& item, core::WallTime now);
   /// It took the place of an open that nobody saw: it is the open now.
   bool take_promotion(const std::string& id) { return promoted_.erase(id) > 0; }
   /// Recipients of a finished notification that get deliveries of their own.
   std::vector<std::string> take_owed(const std::string& id);
 
  private:
+  std::optional<Retry> take_retry(const std::string& id);
+
   std::map<std::string, Retry> retries_;
   std::set<std::string> promoted_;
   std::map<std::string, std::vector<std::string>> owed_;

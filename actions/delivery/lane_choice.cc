@@ -1,10 +1,10 @@
-// What a lane starts next. Messages that were never tried go before those that failed, so that what
-// the far side cannot take keeps nobody else waiting.
+#include "actions/delivery/lane_choice.h"
+
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "actions/delivery/digest.h"
-#include "actions/delivery/lane.h"
 
 namespace tocsin::actions {
 
@@ -18,35 +18,33 @@ constexpr std::uint32_t kTurns = 3;
 
 }  // namespace
 
-std::vector<std::string> Lane::choose(WallTime now) {
-  if (!disabled.empty() || in_flight >= width.now() || now < paused_until || !bucket.ready(now)) {
-    return {};
-  }
+std::vector<std::string> LaneChoice::next(WallTime now) {
+  if (!pace_.open(now)) return {};
   if (auto many = digest(now); !many.empty()) return many;
   std::string group = one(now);
   return group.empty() ? std::vector<std::string>{} : std::vector<std::string>{std::move(group)};
 }
 
-std::string Lane::one(WallTime now) {
-  const std::string* first = breaker.ready(now, true) ? index.best(now) : nullptr;
-  const bool may = failed_under_way.size() < failed_width() && breaker.ready(now, false);
-  if (breaker.state() != Breaker::State::closed) {
+std::string LaneChoice::one(WallTime now) {
+  const std::string* first = pace_.fresh_may(now) ? queue_.fresh().best(now) : nullptr;
+  const bool may = pace_.failed_may(now);
+  if (pace_.breaker() != Breaker::State::closed) {
     if (first != nullptr) return *first;
-    return may ? probe_of(now) : "";
+    return may ? probe(now) : "";
   }
-  const std::string* again = may ? failed.best(now) : nullptr;
+  const std::string* again = may ? queue_.failed().best(now) : nullptr;
   if (first == nullptr) return again == nullptr ? "" : *again;
   if (again == nullptr) return *first;
-  const bool may_last = options.common.concurrency == 1 || groups.at(*again).front().fault.alone();
-  return !may_last && ++turn % kTurns == 0 ? *again : *first;
+  const bool may_last = options_.common.concurrency == 1 || queue_.head(*again).fault.alone();
+  return !may_last && ++turn_ % kTurns == 0 ? *again : *first;
 }
 
 // Another one each time: the message that was tried least, and least through its own fault.
-std::string Lane::probe_of(WallTime now) {
+std::string LaneChoice::probe(WallTime now) {
   std::string best;
   std::tuple<std::uint32_t, std::uint32_t> least{};
-  for (std::string& group : failed.due(now)) {
-    const Item& item = groups.at(group).front();
+  for (std::string& group : queue_.failed().due(now)) {
+    const Item& item = queue_.head(group);
     const std::tuple rank{item.fault.own(), item.failures};
     if (!best.empty() && rank >= least) continue;
     best = std::move(group);
@@ -56,20 +54,19 @@ std::string Lane::probe_of(WallTime now) {
 }
 
 // The oldest of those that may be told of together, and at most as many as that one may.
-std::vector<std::string> Lane::digest(WallTime now) {
-  if (!options.traits.human) return {};
-  splitting = splitting && std::any_of(groups.begin(), groups.end(), [](const auto& queue) {
-                return queue.second.front().together > 1;
-              });
-  if (waiting <= kDigestAbove && !splitting) return {};
+std::vector<std::string> LaneChoice::digest(WallTime now) {
+  if (!options_.traits.human) return {};
+  const auto& groups = queue_.groups();
+  splitting_ = splitting_ && std::any_of(groups.begin(), groups.end(), [](const auto& group) {
+                 return group.second.front().together > 1;
+               });
+  if (queue_.waiting() <= kDigestAbove && !splitting_) return {};
   std::vector<std::string> due;
-  if (breaker.ready(now, true)) due = index.due(now);
-  if (breaker.ready(now, false) && failed_under_way.size() < failed_width()) {
-    for (std::string& group : failed.due(now)) due.push_back(std::move(group));
+  if (pace_.fresh_may(now)) due = queue_.fresh().due(now);
+  if (pace_.failed_may(now)) {
+    for (std::string& group : queue_.failed().due(now)) due.push_back(std::move(group));
   }
-  const auto head = [&](const std::string& group) -> const Item& {
-    return groups.at(group).front();
-  };
+  const auto head = [&](const std::string& group) -> const Item& { return queue_.head(group); };
   std::erase_if(due, [&](const auto& group) {
     const Item& item = head(group);
     return item.together == 1 || !item.only_to.empty() || item.notification->minimal;
@@ -86,19 +83,18 @@ std::vector<std::string> Lane::digest(WallTime now) {
   return due;
 }
 
-std::optional<WallTime> Lane::wake(WallTime now) {
-  std::optional<WallTime> out = index.next_expiry();
+std::optional<WallTime> LaneChoice::wake(WallTime now) {
+  std::optional<WallTime> out = queue_.fresh().next_expiry();
   const auto offer = [&](WallTime at) { out = out ? std::min(*out, at) : at; };
-  if (const auto at = failed.next_expiry()) offer(*at);
-  // A full lane, or a probe under way, goes on when an attempt comes back.
-  const bool held =
-      !disabled.empty() || in_flight >= width.now() || breaker.state() == Breaker::State::half_open;
-  if (!held) {
-    const WallTime open = std::max(paused_until, bucket.next(now));
-    if (const auto due = index.next_due()) offer(std::max({*due, open, breaker.next(now, true)}));
-    const auto again = failed.next_due();
-    if (again && failed_under_way.size() < failed_width()) {
-      offer(std::max({*again, open, breaker.next(now, false)}));
+  if (const auto at = queue_.failed().next_expiry()) offer(*at);
+  if (pace_.goes_on()) {
+    const WallTime open = pace_.opens(now);
+    if (const auto due = queue_.fresh().next_due()) {
+      offer(std::max({*due, open, pace_.breaker_opens(now, true)}));
+    }
+    const auto again = queue_.failed().next_due();
+    if (again && pace_.failed_fits()) {
+      offer(std::max({*again, open, pace_.breaker_opens(now, false)}));
     }
   }
   if (out) out = std::max(*out, now);

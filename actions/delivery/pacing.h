@@ -16,6 +16,8 @@ namespace tocsin::actions {
 
 /// No message is tried again sooner than this, whatever chance, settings and far side say.
 inline constexpr core::Duration kShortestWait = std::chrono::milliseconds(100);
+/// No far side makes us wait longer than this at once.
+inline constexpr core::Duration kLongestThrottle = std::chrono::hours(1);
 
 /// random(0, min(max, initial · factor^(failures − 1))), `failures` from 1, `uniform` in [0, 1); at
 /// least kShortestWait.
