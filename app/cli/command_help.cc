@@ -67,6 +67,18 @@ constexpr std::array kHelp{
                 "tocsin check\n"
                 "tocsin check tocsin.yaml --strict\n"
                 "tocsin check tocsin.yaml --output github\n"},
+    CommandHelp{"config", "Compare configurations", kChoose,
+                "tocsin config diff tocsin.yaml next.yaml --live\n"},
+    CommandHelp{"config diff",
+                "Show what a new configuration changes, and which firing issues would move",
+                "0   no section differs, and no firing issue would move\n"
+                "1   some do\n"
+                "2   wrong usage\n"
+                "3   a configuration has errors\n"
+                "4   broker or journal unreachable\n",
+                "tocsin config diff tocsin.yaml next.yaml\n"
+                "tocsin config diff tocsin.yaml next.yaml --live\n"
+                "tocsin config diff tocsin.yaml next.yaml --live --from ./tocsin-data -o json\n"},
     CommandHelp{"topics", "Plan, create and export the Kafka topics that Tocsin needs", kChoose,
                 "tocsin topics plan\n"
                 "tocsin topics export --output strimzi > topics.yaml\n"},

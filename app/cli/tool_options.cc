@@ -7,6 +7,7 @@
 
 #include "app/cli/check_command.h"
 #include "app/cli/completion.h"
+#include "app/cli/config_diff.h"
 #include "app/cli/init_command.h"
 #include "app/cli/journal_commands.h"
 #include "app/cli/place_options.h"
@@ -88,6 +89,24 @@ void add_check(CLI::App& app, CommandRun& out) {
   add_format(*check, options->format, {"text", "json", "github"});
   check->add_flag("--strict", options->strict, "Treat warnings as errors; notes stay notes");
   check->callback([&out, options] { out = [options] { return check_command(*options); }; });
+}
+
+void add_config(CLI::App& app, CommandRun& out) {
+  auto* config = app.add_subcommand("config");
+  config->require_subcommand(1);
+  auto* diff = config->add_subcommand("diff");
+  const auto options = std::make_shared<ConfigDiffOptions>();
+  diff->add_option("old", options->before, "Compare this configuration")
+      ->type_name("OLD")
+      ->required();
+  diff->add_option("new", options->after, "Compare with this configuration")
+      ->type_name("NEW")
+      ->required();
+  diff->add_flag("--live", options->live,
+                 "Show which firing issues would be told to others or in another group");
+  add_from(*diff, options->out);
+  add_output(*diff, options->json);
+  diff->callback([&out, options] { out = [options] { return config_diff(*options); }; });
 }
 
 void add_topics(CLI::App& app, CommandRun& out) {

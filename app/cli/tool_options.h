@@ -9,6 +9,8 @@ namespace tocsin::app {
 
 void add_init(CLI::App& app, CommandRun& out);
 void add_check(CLI::App& app, CommandRun& out);
+/// diff.
+void add_config(CLI::App& app, CommandRun& out);
 /// plan, apply, export.
 void add_topics(CLI::App& app, CommandRun& out);
 /// list, describe.
