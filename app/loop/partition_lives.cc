@@ -128,7 +128,7 @@ void PartitionLives::look_for_ends(bool polled, core::Duration steady) {
   for (auto& [number, partition] : table_) {
     for (const auto& one : partition.committed) {
       if (polled && partition.phase == Phase::live && input_.source().at_end(one.where)) {
-        partition.saw(one.where.stream, steady);
+        partition.saw(one.where.stream, {steady, steady});
       }
     }
     if (!table_.live(number, steady)) ++behind;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -55,6 +56,10 @@ class PartitionLives {
   /// Live, and up to date within the last two seconds.
   [[nodiscard]] bool up_to_date(std::int32_t number, core::Duration steady) const {
     return table_.live(number, steady);
+  }
+  /// Steady: what was published before has been read. nullopt: it is not live, or not known yet.
+  [[nodiscard]] std::optional<core::Duration> read_until(std::int32_t number) const {
+    return table_.read_until(number);
   }
   [[nodiscard]] bool all_live() const { return table_.all_live(); }
   /// The group has said what is ours, maybe nothing.

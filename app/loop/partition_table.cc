@@ -5,26 +5,31 @@
 namespace tocsin::app {
 namespace {
 
-constexpr core::Duration kNotYet{-1};
+using Seen = LoopPartition::Seen;
+
+/// Of the stream that is furthest behind.
+core::Duration least(const std::vector<Seen>& seen, core::Duration Seen::*what) {
+  const auto oldest = std::min_element(
+      seen.begin(), seen.end(), [&](const Seen& a, const Seen& b) { return a.*what < b.*what; });
+  return oldest == seen.end() ? Seen().*what : (*oldest).*what;
+}
 
 }  // namespace
 
-void LoopPartition::saw(std::string_view stream, core::Duration steady) noexcept {
+void LoopPartition::saw(std::string_view stream, const Seen& what) noexcept {
   for (std::size_t i = 0; i < committed.size(); ++i) {
-    if (committed.size() == 1 || committed[i].where.stream == stream) fresh_at[i] = steady;
+    if (committed.size() == 1 || committed[i].where.stream == stream) seen[i] = what;
   }
 }
 
-core::Duration LoopPartition::fresh() const noexcept {
-  const auto oldest = std::min_element(fresh_at.begin(), fresh_at.end());
-  return oldest == fresh_at.end() ? kNotYet : *oldest;
-}
+core::Duration LoopPartition::fresh() const noexcept { return least(seen, &Seen::fresh_at); }
+core::Duration LoopPartition::read_until() const noexcept { return least(seen, &Seen::read_until); }
 
 void LoopPartition::forget(const core::StreamPartition& stream) {
   for (std::size_t i = committed.size(); i-- > 0;) {
     if (committed[i].where != stream) continue;
     committed.erase(committed.begin() + static_cast<std::ptrdiff_t>(i));
-    fresh_at.erase(fresh_at.begin() + static_cast<std::ptrdiff_t>(i));
+    seen.erase(seen.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
 
@@ -35,7 +40,7 @@ void PartitionTable::assign(std::span<const core::Position> committed, core::Dur
     one.since = steady;
     one.forget(position.where);
     one.committed.push_back(position);
-    one.fresh_at.push_back(kNotYet);
+    one.seen.emplace_back();
   }
 }
 
@@ -56,7 +61,16 @@ LoopPartition* PartitionTable::find(std::int32_t number) {
 bool PartitionTable::live(std::int32_t number, core::Duration steady) const {
   const auto found = partitions_.find(number);
   return found != partitions_.end() && found->second.phase == LoopPartition::Phase::live &&
-         found->second.fresh() != kNotYet && steady - found->second.fresh() <= kFresh;
+         found->second.fresh() >= core::Duration::zero() &&
+         steady - found->second.fresh() <= kFresh;
+}
+
+std::optional<core::Duration> PartitionTable::read_until(std::int32_t number) const {
+  const auto found = partitions_.find(number);
+  const bool known = found != partitions_.end() &&
+                     found->second.phase == LoopPartition::Phase::live &&
+                     found->second.read_until() >= core::Duration::zero();
+  return known ? std::optional(found->second.read_until()) : std::nullopt;
 }
 
 bool PartitionTable::all_live() const {

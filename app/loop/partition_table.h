@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
@@ -20,13 +21,18 @@ struct LoopPartition {
   std::vector<core::Position> committed;   // per stream; −1: never committed
   std::set<core::StreamPartition> passed;  // handed out beyond `committed` while replaying
   core::Duration since{};                  // steady: of the assignment
-  /// Steady, per stream as in `committed`: its newest record, or its end, was seen then. One for each:
-  /// a new command says nothing of answers that are still to be read.
-  std::vector<core::Duration> fresh_at;
+  struct Seen {
+    core::Duration fresh_at{-1};    // a new record of it, or its end, was seen then
+    core::Duration read_until{-1};  // all its records from before that have been read
+  };
+  /// Steady, negative: not yet; per stream as in `committed`. One for each: a new command says nothing
+  /// of answers that are still to be read.
+  std::vector<Seen> seen;
 
-  void saw(std::string_view stream, core::Duration steady) noexcept;
+  void saw(std::string_view stream, const Seen& what) noexcept;
   /// When the stream that is furthest behind was up to date; negative: not yet.
   [[nodiscard]] core::Duration fresh() const noexcept;
+  [[nodiscard]] core::Duration read_until() const noexcept;
   void forget(const core::StreamPartition& stream);
 };
 
@@ -43,6 +49,8 @@ class PartitionTable {
 
   [[nodiscard]] LoopPartition* find(std::int32_t number);
   [[nodiscard]] bool live(std::int32_t number, core::Duration steady) const;
+  /// Steady: what was published before has been read. nullopt: it is not live, or not known yet.
+  [[nodiscard]] std::optional<core::Duration> read_until(std::int32_t number) const;
   [[nodiscard]] bool all_live() const;
   [[nodiscard]] bool empty() const noexcept { return partitions_.empty(); }
   /// True when each stream of the partition was read up to what was committed.

@@ -1,5 +1,6 @@
 #include "app/loop/record_handling.h"
 
+#include <algorithm>
 #include <exception>
 #include <utility>
 
@@ -18,7 +19,8 @@ std::optional<Refusal> RecordHandling::hand(const core::RecordView& record,
   }
   const core::Duration age = now_->wall - core::wall_time(record.timestamp);
   if (age <= PartitionTable::kFresh && -age <= PartitionTable::kFresh) {
-    partition.saw(record.stream, now_->steady);
+    const core::Duration old = std::max(age, core::Duration::zero());
+    partition.saw(record.stream, {now_->steady, now_->steady - old});
   }
   std::optional<Refusal> refusal;
   try {

@@ -84,6 +84,9 @@ struct StageTick {
   /// Was the newest record of this input partition, or its end, seen within the last two seconds?
   /// False while it is being restored.
   core::FunctionRef<bool(std::int32_t partition)> live;
+  /// Steady: what was published to this input partition before has been read. nullopt: it is being
+  /// restored, or that is not known yet.
+  core::FunctionRef<std::optional<core::Duration>(std::int32_t partition)> read_until;
 };
 
 /// Lives on one thread. The loop calls, per assigned partition p:

@@ -242,7 +242,8 @@ void TopicLoop::tick() {
   // Who does not ask (a commit fails, the broker is away) learns nothing about ends.
   partitions_.look_for_ends(input_.take_polled(), now.steady);
   const auto live = [&](std::int32_t number) { return partitions_.up_to_date(number, now.steady); };
-  const auto next = stage_.tick({now, live});
+  const auto read_until = [&](std::int32_t number) { return partitions_.read_until(number); };
+  const auto next = stage_.tick({now, live, read_until});
   next_tick_ = now.steady + kTickEvery;
   if (next) next_tick_ = std::clamp(*next, now.steady, next_tick_);
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -85,6 +86,8 @@ class Adder final : public Stage {
     for (std::int32_t p = 0; p < 4; ++p) {
       if (tick.live(p)) live_now.push_back(p);
     }
+    const auto read_until = tick.read_until(0);
+    unread = read_until ? std::optional(tick.now.steady - *read_until) : std::nullopt;
     return std::nullopt;
   }
   StageOutput take(const Instant&) override {
@@ -104,6 +107,7 @@ class Adder final : public Stage {
   int snapshot_every = 3;
   int opened = 0, handled = 0, replayed = 0, commits = 0;
   std::vector<std::int32_t> live, live_now, faulty;
+  std::optional<core::Duration> unread;  // since when partition 0 may hold unread records
   std::vector<std::string> faults;
 
  private:

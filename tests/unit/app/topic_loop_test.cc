@@ -166,6 +166,24 @@ TEST_F(TopicLoopTest, LivenessIsATimeNotAnInstant) {
   EXPECT_THAT(process->stage.live_now, IsEmpty());
 }
 
+TEST_F(TopicLoopTest, ATickIsToldUntilWhenItsInputHasBeenRead) {
+  auto process = start();
+  run(process->loop, 10);
+  EXPECT_EQ(process->stage.unread, 0ms);
+  // Of a partition that is never at its end what is older than the newest record has been read.
+  for (int i = 0; i < 30; ++i) {
+    numbers(1, 3);
+    process->loop.step(0ms);
+    clock_.advance(20ms);
+    numbers(1, 1);
+  }
+  EXPECT_GE(process->stage.unread, 0ms);
+  EXPECT_LE(process->stage.unread, 120ms);
+  broker_.fail_next_polls(core::unavailable("away"), -1);
+  run(process->loop, 50);
+  EXPECT_GE(process->stage.unread, 900ms);
+}
+
 TEST_F(TopicLoopTest, AWallClockThatJumpsBlindsNobody) {
   auto process = start();
   run(process->loop, 10);
