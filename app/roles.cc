@@ -207,6 +207,7 @@ void Maker::add_route() {
   RouteOptions stage{config_.route,
                      rule_actions(config_.rules),
                      routing_integrations(config_.receivers),
+                     config_.inhibit_rules,
                      config_.router,
                      config_.version,
                      config_.cluster,

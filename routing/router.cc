@@ -6,6 +6,7 @@
 #include "routing/routing.h"
 #include "routing/schedule.h"
 #include "routing/suppress/controls.h"
+#include "routing/suppress/inhibition.h"
 #include "routing/tables/intake.h"
 #include "routing/tables/tables.h"
 #include "routing/tree/route_tree.h"
@@ -20,9 +21,11 @@ using core::WallTime;
 namespace {
 
 std::vector<const Suppressor*> all_suppressors(const RouterOptions& options,
+                                               const Inhibition& inhibition,
                                                const Controls& controls) {
   std::vector<const Suppressor*> out;
   for (const auto& one : options.suppressors) out.push_back(one.get());
+  out.push_back(&inhibition);
   for (const Suppressor* one : controls.suppressors()) out.push_back(one);
   return out;
 }
@@ -40,14 +43,16 @@ struct Router::Parts {
       : tree(std::move(compiled)),
         options(std::move(given)),
         tables(tree, options.limits),
+        inhibition(options.inhibit_rules, tables.firing),
         intake(options, tables, stats),
-        teller(tree, options, all_suppressors(options, controls), tables),
-        schedule(options.limits, tables, intake, teller) {}
+        teller(tree, options, all_suppressors(options, inhibition, controls), tables),
+        schedule(options.limits, tables, intake, teller, inhibition) {}
 
   RouteTree tree;
   RouterOptions options;
   Stats stats;  // what intake and controls count; the rest is gathered when asked for
   Tables tables;
+  Inhibition inhibition;
   Controls controls;
   Intake intake;
   Teller teller;
@@ -60,6 +65,7 @@ Result<std::unique_ptr<Router>> Router::create(const RouteConfig& tree,
                                                RouterOptions options) {
   auto compiled = RouteTree::build(tree, rule_actions, std::move(integrations));
   if (!compiled) return compiled.error();
+  if (Status good = Inhibition::check(options.inhibit_rules); !good) return good.error();
   return std::unique_ptr<Router>(
       new Router(std::make_unique<Parts>(std::move(*compiled), std::move(options))));
 }
@@ -130,6 +136,8 @@ Status Router::on_control(std::string_view key, std::optional<std::string_view> 
 // ---- time
 
 void Router::set_behind(bool behind, WallTime now) { parts_->schedule.set_behind(behind, now); }
+
+void Router::set_read_until(WallTime at) { parts_->schedule.set_read_until(at); }
 
 bool Router::tick(WallTime now) {
   if (!parts_->schedule.started()) return false;

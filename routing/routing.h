@@ -28,6 +28,7 @@
 #include "core/own_issue.h"
 #include "core/result.h"
 #include "core/time.h"
+#include "routing/suppress/inhibit_rules.h"
 #include "routing/suppress/silence.h"
 #include "routing/suppress/suppressor.h"
 #include "routing/tables/limits.h"
@@ -47,7 +48,8 @@ struct RouterOptions {
   Config limits;
   std::string config_version;
   std::string source = "/default/router";  // of built-in issues: "/<cluster>/router"
-  std::vector<std::shared_ptr<const Suppressor>> suppressors;  // in this order; all are asked
+  std::vector<InhibitRule> inhibit_rules;
+  std::vector<std::shared_ptr<const Suppressor>> suppressors;  // further ones; all are asked
   /// What one call of tick() gives out at most, and then says that more is due. A flush is never
   /// cut.
   struct Budget {
@@ -95,7 +97,7 @@ struct Output {
 class Router {
  public:
   /// invalid_argument: matchers that do not parse, a receiver without integration, duplicate route
-  /// or integration ids, missing codec.
+  /// or integration ids.
   static core::Result<std::unique_ptr<Router>> create(const RouteConfig& tree,
                                                       std::vector<RuleActions> rule_actions,
                                                       std::vector<Integration> integrations,
@@ -138,6 +140,10 @@ class Router {
   /// are told as always, except between restored() and the first round. Call it each turn before
   /// tick().
   void set_behind(bool behind, core::WallTime now);
+  /// All issues that were published before `at` have been given to on_issue(). A group with targets of
+  /// inhibit rules that is due later than that waits, at most inhibit_settle: a source may come.
+  /// Without a call nothing waits.
+  void set_read_until(core::WallTime at);
   /// Does what is due at or before `now`: expiries, flushes, forgetting, oldest first, until the
   /// budget is used. Missed ticks of a group collapse into one. True: more is due; take() and call
   /// again.

@@ -45,6 +45,16 @@ bool Schedule::waits(const Group& group, WallTime at) const {
   return group.running && !urgent;
 }
 
+/// May one that is told be the target of a source that is still to be read?
+bool Schedule::settles(const Agenda::Entry& due, WallTime now) const {
+  if (due.kind != Due::flush_group || !settling_.waits(due.at, now)) return false;
+  const Group& group = *tables_.groups.find(due.key);
+  return !group.route->beside &&
+         std::any_of(group.members.begin(), group.members.end(), [&](const auto& entry) {
+           return inhibition_.has_target(entry.second.state->issue);
+         });
+}
+
 /// What was parked stands on the agenda again, at its present time.
 void Schedule::release() {
   for (const auto& [kind, key] : catchup_.release()) {
@@ -69,7 +79,7 @@ void Schedule::carry_out(const Agenda::Entry& due, WallTime now) {
     case Due::forget_group:
       return tables_.groups.forget(due);
     case Due::forget_issue:
-      return tables_.issues.forget(due.key);
+      return tables_.issues.forget(due.key, now);
     case Due::forget_run:
       return tables_.runs.forget(due);
   }
@@ -79,12 +89,20 @@ bool Schedule::run(WallTime now) {
   if (!started_) return false;
   (void)tables_.turns.take_at_once();  // they are on the agenda as well
   teller_.begin_turn();
+  intake_.begin_turn(now);
   tables_.dedup.forget(now);
   if (catchup_.begin_round(now)) release();
+  for (const std::string& hash : settling_.release()) {
+    if (const Group* group = tables_.groups.find(hash)) tables_.turns.arrange(*group);
+  }
   const WallTime until = catchup_.until(now);
   while (auto due = tables_.agenda.pop(until)) {
     if (catchup_.shut() && waits(*due)) {
       catchup_.park(*due);
+      continue;
+    }
+    if (settles(*due, now)) {
+      settling_.hold(due->key, due->at);
       continue;
     }
     carry_out(*due, now);
@@ -101,7 +119,9 @@ bool Schedule::run(WallTime now) {
 std::optional<WallTime> Schedule::next() const {
   if (!started_) return std::nullopt;
   auto next = tables_.agenda.next();
-  if (const auto round = catchup_.next()) next = std::min(next.value_or(*round), *round);
+  for (const auto& other : {catchup_.next(), settling_.next()}) {
+    if (other) next = std::min(next.value_or(*other), *other);
+  }
   return next;
 }
 

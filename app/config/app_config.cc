@@ -44,9 +44,9 @@ void check_when(const config::Reader& root, const AppConfig& config) {
 }
 
 // Every top-level key but `rules`.
-constexpr std::array<std::string_view, 15> kSections{
-    "transport", "topics", "cluster", "labels", "collect", "capture", "engine",  "receivers",
-    "route",     "router", "http",    "log",    "plugins", "reports", "evidence"};
+constexpr std::array<std::string_view, 16> kSections{
+    "transport", "topics",        "cluster", "labels", "collect", "capture", "engine",  "receivers",
+    "route",     "inhibit_rules", "router",  "http",   "log",     "plugins", "reports", "evidence"};
 
 std::vector<std::string> files_of(const config::Reader& root, const AppConfig& config,
                                   const std::string& path) {
@@ -88,6 +88,7 @@ void read(config::Reader& root, AppConfig& out) {
   actions::read_receivers(root, out.receivers);
   out.has_route = routing::read_route(root, out.route, out.receivers.names);
   root.recurs("route.routes");
+  routing::read_inhibit_rules(root, out.inhibit_rules);
   root.section("router", "limits of the router",
                [&](config::Reader& in) { routing::read(in, out.router); });
   root.section("http", "metrics and health", [&](config::Reader& in) {

@@ -34,6 +34,7 @@ struct AppConfig {
   EvidenceConfig evidence;
   routing::RouteConfig route;
   bool has_route = false;
+  std::vector<routing::InhibitRule> inhibit_rules;
   routing::Config router;
   actions::ReceiversConfig receivers;
   HttpConfig http;

@@ -87,6 +87,17 @@ class NameCheck {
     }
   }
 
+  void inhibition() const {
+    for (std::size_t i = 0;; ++i) {
+      const std::string rule = "inhibit_rules[" + std::to_string(i) + "]";
+      if (!root_.value(rule)) return;
+      for (const char* side : {".source_matchers", ".target_matchers"}) {
+        each_text(rule + side, [&](const auto& at, const auto& text) { matchers(at, text); });
+      }
+      each_text(rule + ".equal", [&](const auto& at, const auto& name) { label(at, name); });
+    }
+  }
+
   void conditions() const {
     for (const auto& action : config_.receivers.integrations) {
       const std::string receiver = "receivers." + action.receiver;
@@ -294,6 +305,7 @@ void check_names(const config::Reader& root, const AppConfig& config) {
   check.collections();
   check.metrics();
   check.route("route");
+  check.inhibition();
   check.conditions();
 }
 

@@ -127,6 +127,13 @@ class RouteCheck {
 }  // namespace
 
 void check_routes(const config::Reader& root, const AppConfig& config) {
+  for (std::size_t i = 0; i < config.inhibit_rules.size(); ++i) {
+    if (config.inhibit_rules[i].hold_after <= config.router.retention) continue;
+    root.warning("inhibit_rules[" + std::to_string(i) + "].hold_after",
+                 "a source is forgotten after router.retention, " +
+                     core::to_text(config.router.retention) +
+                     ", and holds no longer: raise retention, or lower hold_after");
+  }
   if (config.has_route) RouteCheck(root).look(config.route, "route", {});
 }
 

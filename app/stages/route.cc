@@ -92,6 +92,7 @@ RouteStage::~RouteStage() = default;
 core::Status RouteStage::open(const Instant& /*now*/) {
   routing::RouterOptions options;
   options.limits = options_.limits;
+  options.inhibit_rules = options_.inhibit_rules;
   options.config_version = options_.config_version;
   options.source =
       "/" + (options_.cluster.empty() ? "" : options_.cluster + "/") + std::string("router");
@@ -200,6 +201,11 @@ std::optional<core::Duration> RouteStage::tick(const StageTick& tick) {
   const bool live =
       std::all_of(inputs_.begin(), inputs_.end(), [&](std::int32_t one) { return tick.live(one); });
   router_->set_behind(!live, tick.now.wall);
+  core::Duration read_until = tick.now.steady;
+  for (const std::int32_t one : inputs_) {
+    read_until = std::min(read_until, tick.read_until(one).value_or(core::Duration::zero()));
+  }
+  router_->set_read_until(tick.now.wall - (tick.now.steady - read_until));
   const bool more = router_->tick(tick.now.wall);
   stats_.update(router_->stats(), tick.now.wall);
   if (more) return tick.now.steady;

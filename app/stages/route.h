@@ -24,6 +24,7 @@ struct RouteOptions {
   routing::RouteConfig route;
   std::vector<routing::RuleActions> rule_actions;
   std::vector<routing::Integration> integrations;
+  std::vector<routing::InhibitRule> inhibit_rules;
   routing::Config limits;
   std::string config_version;
   std::string cluster;

@@ -48,7 +48,7 @@ void Teller::flush_due(const std::string& hash, WallTime due, WallTime now) {
 void Teller::flush(Group& group, WallTime tick, WallTime now) {
   ++counted_.flushes;
   flush_delays_.push_back(now - tick);
-  if (nothing_to_decide(group, tick)) {
+  if (nothing_to_decide(group, tick, now)) {
     for (const Integration* integration : group.route->integrations) {
       note(group, integration->id, "none");
     }
@@ -70,13 +70,18 @@ void Teller::flush(Group& group, WallTime tick, WallTime now) {
   groups_.touch(group);
 }
 
-/// Nothing has happened to the group since it was last looked at, and no repeat is due.
-bool Teller::nothing_to_decide(const Group& group, WallTime tick) const {
+/// Nothing has happened to the group since it was last looked at, and no repeat is due. What holds its
+/// issues back may have changed until `until`: a tick that comes late sees that too.
+bool Teller::nothing_to_decide(const Group& group, WallTime tick, WallTime until) const {
   if (group.changed || !group.running) return false;
   const WallTime since = group.last_tick.value_or(group.created_at);
-  const bool differs = std::any_of(
-      suppressors_.begin(), suppressors_.end(),
-      [&](const Suppressor* one) { return one->may_differ(group.labels, since, tick); });
+  const auto any_member = [&](core::FunctionRef<bool(const core::Issue&)> is) {
+    return std::any_of(group.members.begin(), group.members.end(),
+                       [&](const auto& entry) { return is(entry.second.state->issue); });
+  };
+  const bool differs =
+      std::any_of(suppressors_.begin(), suppressors_.end(),
+                  [&](const Suppressor* one) { return one->may_differ(any_member, since, until); });
   if (differs) return false;
   const Duration repeat = group.route->shortest_repeat();
   return std::all_of(group.route->integrations.begin(), group.route->integrations.end(),
@@ -90,9 +95,12 @@ bool Teller::nothing_to_decide(const Group& group, WallTime tick) const {
                      });
 }
 
-bool Teller::passed_quietly(const Group& group, WallTime now) const {
-  if (!group.next_tick || *group.next_tick > now) return false;
-  return nothing_to_decide(group, last_on_grid(*group.next_tick, group.route->group_interval, now));
+std::optional<WallTime> Teller::passed_quietly(const Group& group, WallTime now) const {
+  const auto due = group.next_flush();
+  if (!due || *due > now) return std::nullopt;
+  const bool on_grid = *due == *group.next_tick;
+  const WallTime tick = on_grid ? last_on_grid(*due, group.route->group_interval, now) : *due;
+  return nothing_to_decide(group, tick, tick) ? std::optional(tick) : std::nullopt;
 }
 
 std::vector<FlushMember> Teller::freeze(const Group& group, WallTime tick, WallTime now) {
@@ -111,9 +119,12 @@ std::vector<FlushMember> Teller::freeze(const Group& group, WallTime tick, WallT
     member.over = member.firing && !state->firing;
     member.strayed = joined.strayed;
     for (const Suppressor* suppressor : suppressors_) {
-      suppressor->reasons(state->issue, issues_, tick, member.reasons);
+      suppressor->reasons(state->issue, tick, member.reasons);
     }
     counted_.suppressed += member.reasons.size();
+    counted_.inhibited += static_cast<std::uint64_t>(
+        std::count_if(member.reasons.begin(), member.reasons.end(),
+                      [](const Suppression& one) { return one.reason.starts_with(kInhibition); }));
     members.push_back(std::move(member));
   }
   return members;
@@ -233,6 +244,7 @@ void Teller::take(Output& out) {
 void Teller::count(Stats& stats) const {
   stats.flushes = counted_.flushes;
   stats.suppressed = counted_.suppressed;
+  stats.inhibited = counted_.inhibited;
   stats.owed_dropped = counted_.owed_dropped;
   stats.notifications = counted_.notifications;
   stats.truncated = counted_.truncated;

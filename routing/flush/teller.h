@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,8 +36,10 @@ class Teller {
   /// The integration is no longer told of this group: its incident is closed there. Its log stays,
   /// so that no notification id can come twice.
   void close(const Group& group, const std::string& integration_id, core::WallTime now);
-  /// Were there ticks until `now` of which no record was made, because there was nothing to decide?
-  [[nodiscard]] bool passed_quietly(const Group& group, core::WallTime now) const;
+  /// The group's next tick until `now`, if no record was made of it because there was nothing to
+  /// decide. On the grid the newest one stands for all.
+  [[nodiscard]] std::optional<core::WallTime> passed_quietly(const Group& group,
+                                                             core::WallTime now) const;
 
   /// Has this turn decided, or looked at, as much as one may?
   [[nodiscard]] bool spent() const;
@@ -47,7 +50,8 @@ class Teller {
   void count(Stats& stats) const;
 
  private:
-  [[nodiscard]] bool nothing_to_decide(const Group& group, core::WallTime tick) const;
+  [[nodiscard]] bool nothing_to_decide(const Group& group, core::WallTime tick,
+                                       core::WallTime until) const;
   std::vector<FlushMember> freeze(const Group& group, core::WallTime tick, core::WallTime now);
   void tell(const Group& group, const Integration& integration,
             const std::vector<FlushMember>& members, core::WallTime tick, core::WallTime now);

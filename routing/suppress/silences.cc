@@ -110,7 +110,7 @@ Status Silences::apply(std::string_view id, std::optional<std::string_view> valu
     if (table_.find(key) == nullptr) return core::ok();
     taken_back_ = now;
     table_.erase(key);
-    order_ = table_.in_order();
+    index();
     return core::ok();
   }
   auto silence = read_silence(*value);
@@ -125,13 +125,13 @@ Status Silences::apply(std::string_view id, std::optional<std::string_view> valu
   kept.silence = std::move(*silence);
   kept.changed_at = now;
   table_.touch(key);
-  order_ = table_.in_order();
+  index();
   return core::ok();
 }
 
 Status Silences::restore(std::string_view id, std::string_view value) {
   const Status read = table_.restore(id, value);
-  order_ = table_.in_order();
+  index();
   return read;
 }
 
@@ -143,14 +143,32 @@ void Silences::forget(WallTime now) {
   for (const auto& one : order_) {
     if (old(one)) table_.erase(std::string(one.first));
   }
-  order_ = table_.in_order();
+  index();
 }
 
-void Silences::reasons(const core::Issue& issue, const KnownIssues& /*others*/, WallTime tick,
+void Silences::index() {
+  order_ = table_.in_order();
+  matchers_.reset();
+}
+
+const MatcherIndex& Silences::matchers() const {
+  if (!matchers_) {
+    std::vector<Matchers> sets;
+    sets.reserve(order_.size());
+    for (const auto& one : order_) sets.push_back(one.second->matchers);
+    matchers_.emplace(std::move(sets));
+  }
+  return *matchers_;
+}
+
+void Silences::reasons(const core::Issue& issue, WallTime tick,
                        std::vector<Suppression>& out) const {
-  for (const auto& [id, state] : order_) {
-    if (!in_force(state->silence, tick) || !state->matchers.matches(issue.labels)) continue;
-    out.push_back({"silence:" + std::string(id), reach_of(state->silence)});
+  if (order_.empty()) return;
+  matchers().match(issue.labels, matching_);
+  for (const std::size_t i : matching_) {
+    const Silence& silence = order_[i].second->silence;
+    if (!in_force(silence, tick)) continue;
+    out.push_back({"silence:" + std::string(order_[i].first), reach_of(silence)});
   }
 }
 
@@ -161,8 +179,7 @@ void Silences::count(Stats& stats, WallTime now) const {
       }));
 }
 
-bool Silences::may_differ(const core::Labels& /*group_labels*/, WallTime since,
-                          WallTime now) const {
+bool Silences::may_differ(const AnyMember& /*any_member*/, WallTime since, WallTime now) const {
   const auto within = [&](WallTime at) { return since < at && at <= now; };
   if (within(taken_back_)) return true;
   return std::any_of(order_.begin(), order_.end(), [&](const auto& one) {

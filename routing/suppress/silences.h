@@ -2,6 +2,7 @@
 // recorded and shown all the same.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "routing/routing.h"
 #include "routing/suppress/controls.h"
 #include "routing/tables/store.h"
+#include "routing/tree/matcher_index.h"
 
 namespace tocsin::routing {
 
@@ -34,9 +36,9 @@ class Silences final : public ControlRecords, public Suppressor {
   void count(Stats& stats, core::WallTime now) const override;
   [[nodiscard]] const Suppressor* suppressor() const override { return this; }
 
-  void reasons(const core::Issue& issue, const KnownIssues& others, core::WallTime tick,
+  void reasons(const core::Issue& issue, core::WallTime tick,
                std::vector<Suppression>& out) const override;
-  [[nodiscard]] bool may_differ(const core::Labels& group_labels, core::WallTime since,
+  [[nodiscard]] bool may_differ(const AnyMember& any_member, core::WallTime since,
                                 core::WallTime now) const override;
 
   core::Status restore(std::string_view id, std::string_view value) override;
@@ -44,9 +46,14 @@ class Silences final : public ControlRecords, public Suppressor {
   void snapshot(std::vector<StateRecord>& out) const override { table_.snapshot(out); }
 
  private:
+  void index();
+  [[nodiscard]] const MatcherIndex& matchers() const;
+
   Table<SilenceState> table_{"silence"};
   std::vector<std::pair<std::string_view, SilenceState*>> order_;  // of the table
-  core::WallTime taken_back_{};  // newest time at which one went before its end
+  mutable std::optional<MatcherIndex> matchers_;  // in that order; made when it is asked
+  mutable std::vector<std::size_t> matching_;     // while an issue is looked at
+  core::WallTime taken_back_{};                   // newest time at which one went before its end
 };
 
 }  // namespace tocsin::routing

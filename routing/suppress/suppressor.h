@@ -15,18 +15,11 @@
 
 namespace tocsin::routing {
 
-/// The issues that the router knows, for a suppressor that looks at others (inhibition).
-class KnownIssues {
- public:
-  virtual ~KnownIssues() = default;
-  /// null: not known.
-  [[nodiscard]] virtual const core::Issue* find(std::string_view issue_key) const = 0;
-  /// Calls `visit` for every issue that fires, ascending by key.
-  virtual void for_each_firing(core::FunctionRef<void(const core::Issue&)> visit) const = 0;
-};
-
 /// Whom a suppression holds back.
 enum class Reach : std::uint8_t { all, notify, stop };
+
+/// Reasons of inhibition begin so.
+inline constexpr std::string_view kInhibition = "inhibition:";
 
 /// Why an issue must not be told ("silence:<id>", "inhibition:<name>"), and whom.
 struct Suppression {
@@ -39,17 +32,19 @@ struct Suppression {
   }
 };
 
+/// Is there an issue of a group of which `is` says true?
+using AnyMember = core::FunctionRef<bool(core::FunctionRef<bool(const core::Issue&)> is)>;
+
 /// One kind of suppression. Lives on the router's thread.
 class Suppressor {
  public:
   virtual ~Suppressor() = default;
   /// Adds why the issue must not be told at `tick`; nothing: it may be.
-  virtual void reasons(const core::Issue& issue, const KnownIssues& others, core::WallTime tick,
+  virtual void reasons(const core::Issue& issue, core::WallTime tick,
                        std::vector<Suppression>& out) const = 0;
-  /// May an answer for some issue of the group with these labels be another one at `now` than it
-  /// was at `since`, although nothing has happened to the group itself? While not, a group with no
-  /// news is passed over.
-  [[nodiscard]] virtual bool may_differ(const core::Labels& group_labels, core::WallTime since,
+  /// May an answer for some issue of a group be another one at `now` than it was at `since`, although
+  /// nothing has happened to the group itself? While not, a group with no news is passed over.
+  [[nodiscard]] virtual bool may_differ(const AnyMember& any_member, core::WallTime since,
                                         core::WallTime now) const = 0;
 };
 

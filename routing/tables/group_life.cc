@@ -103,7 +103,8 @@ void Groups::abandon(Group& group, WallTime now) {
   touch(group);
 }
 
-void Groups::start(WallTime now, Duration longest, core::FunctionRef<bool(const Group&)> quiet) {
+void Groups::start(WallTime now, Duration longest,
+                   core::FunctionRef<std::optional<WallTime>(const Group&)> quiet) {
   for (const auto& [hash, group] : table_.in_order()) {
     for (auto& [key, member] : group->members) {
       member.strayed = group->route != nullptr && !belongs(*group, *member.state);
@@ -125,11 +126,10 @@ void Groups::start(WallTime now, Duration longest, core::FunctionRef<bool(const 
     }
     // Ticks at which there was nothing to say may have passed without a record; what comes now must
     // not be told at one of them.
-    if (quiet(*group)) {
-      const WallTime newest = last_on_grid(*group->next_tick, group->route->group_interval, now);
-      turns_.advance(*group, newest, now);
-    }
+    while (const auto tick = quiet(*group)) turns_.advance(*group, *tick, now);
     group->changed = true;  // the configuration may be another one
+    // Its record says neither: the next change of the group has to write it.
+    group->unsaved = true;
     turns_.arrange(*group);
   }
 }

@@ -76,10 +76,10 @@ class Groups {
   void link();
   /// A group whose route is gone, or groups otherwise now, is no longer one.
   void abandon(Group& group, core::WallTime now);
-  /// All is linked: timers run on, none longer than `longest`. `quiet`: were there ticks of which no
-  /// record was made?
+  /// All is linked: timers run on, none longer than `longest`. `quiet`: the next tick that has passed
+  /// without a record.
   void start(core::WallTime now, core::Duration longest,
-             core::FunctionRef<bool(const Group&)> quiet);
+             core::FunctionRef<std::optional<core::WallTime>(const Group&)> quiet);
   void take(std::vector<StateRecord>& out) { table_.take(out); }
   void snapshot(std::vector<StateRecord>& out) const { table_.snapshot(out); }
 

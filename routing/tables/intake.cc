@@ -124,7 +124,7 @@ void Intake::tell_outside(IssueState& state, WallTime at) {
 }
 
 void Intake::end(IssueState& state, Resolution resolution, WallTime at) {
-  if (issues_.end(state, resolution, at)) ended(state, at);
+  if (issues_.end(state, resolution, at, now_)) ended(state, at);
 }
 
 void Intake::lose(const Agenda::Entry& due) { follow(due.key, runs_.lose(due)); }

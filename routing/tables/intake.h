@@ -35,6 +35,8 @@ class Intake {
   void on_stop(const core::Command& command, core::WallTime now);
   void on_ack(const core::Ack& ack, core::WallTime now);
 
+  /// What follows until the next event happens now.
+  void begin_turn(core::WallTime now) { now_ = now; }
   /// Due::expire_issue.
   void expire(const Agenda::Entry& due);
   /// Due::lose_run.
@@ -55,7 +57,8 @@ class Intake {
   void clear(RouterIssue which, core::Labels labels, core::WallTime now);
 
   const RouterOptions& options_;
-  core::WallTime now_{};  // of the newest event: ends are dated back, what they pull forward is not
+  core::WallTime
+      now_{};  // of the newest event or turn: ends are dated back, what they pull forward is not
   Dedup& dedup_;
   Runs& runs_;
   Issues& issues_;

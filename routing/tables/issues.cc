@@ -17,6 +17,13 @@ namespace {
 /// How old the times and the step of an issue may be in its record while it is only said again.
 constexpr core::Duration kRepeatGrain = std::chrono::minutes(5);
 
+/// What is heard at the instant of a tick is heard after it: the tick may have been carried out.
+constexpr core::Duration kBehindTick = std::chrono::nanoseconds(1);
+
+WallTime changed_at(const IssueState& state) {
+  return state.changed_at.value_or(state.last_transition);
+}
+
 }  // namespace
 
 IssueState& Issues::of(const core::Labels& labels) {
@@ -35,9 +42,19 @@ Effect Issues::merge(IssueState& state, Issue report, WallTime now, bool untold)
   if (state.firing && !state.expires_at && outlives_its_run(state.issue)) {
     state.expires_at = now + limits_.retention;
   }
+  if (effect == Effect::stale) return effect;
+  follow(state, effect, now);
+  if (effect == Effect::repeated && now - state.saved_at < repeat_grain(state)) return effect;
+  state.saved_at = now;
+  touch(state);
+  return effect;
+}
+
+/// Counts, times and the index follow what a report did.
+void Issues::follow(IssueState& state, Effect effect, WallTime now) {
   switch (effect) {
     case Effect::stale:
-      return effect;
+      break;
     case Effect::began:
     case Effect::resumed:
       began(state);
@@ -58,10 +75,13 @@ Effect Issues::merge(IssueState& state, Issue report, WallTime now, bool untold)
       }
       break;
   }
-  if (effect == Effect::repeated && now - state.saved_at < repeat_grain(state)) return effect;
-  state.saved_at = now;
-  touch(state);
-  return effect;
+  if (effect == Effect::repeated || effect == Effect::orphan) return;
+  change(state, now);
+}
+
+void Issues::change(IssueState& state, WallTime now) {
+  state.changed_at = now == state.last_transition ? std::nullopt : std::optional<WallTime>(now);
+  index_.follow(state, now + kBehindTick);
 }
 
 /// An expiry that a report put off is put off in the record well before it comes.
@@ -70,9 +90,10 @@ core::Duration Issues::repeat_grain(const IssueState& state) const {
                           : kRepeatGrain;
 }
 
-bool Issues::end(IssueState& state, Resolution resolution, WallTime at) {
+bool Issues::end(IssueState& state, Resolution resolution, WallTime at, WallTime now) {
   if (!state.firing) return false;
   resolve(state, resolution, at);
+  change(state, std::max(at, now));
   ended(state);
   touch(state);
   return true;
@@ -102,10 +123,11 @@ void Issues::retire(const IssueState& state) {
   agenda_.set(Due::forget_issue, state.key, state.last_transition + limits_.retention);
 }
 
-void Issues::forget(const std::string& issue_key) {
+void Issues::forget(const std::string& issue_key, WallTime now) {
   const IssueState* found = table_.find(issue_key);
   // A member is kept: it leaves its last group first, and is retired again there.
   if (found == nullptr || found->firing || !found->groups.empty()) return;
+  index_.forget(*found, now);
   table_.erase(issue_key);
 }
 
@@ -121,17 +143,6 @@ std::set<std::string> Issues::firing_of(const std::string& run) const {
   return found == firing_of_run_.end() ? std::set<std::string>() : found->second;
 }
 
-const Issue* Issues::find(std::string_view issue_key) const {
-  const IssueState* found = table_.find(issue_key);
-  return found == nullptr ? nullptr : &found->issue;
-}
-
-void Issues::for_each_firing(core::FunctionRef<void(const Issue&)> visit) const {
-  for (const auto& [key, state] : table_.in_order()) {
-    if (state->firing) visit(state->issue);
-  }
-}
-
 core::Status Issues::restore(std::string_view issue_key, std::string_view value) {
   const core::Status read = table_.restore(issue_key, value);
   if (read) table_.at(issue_key).key = issue_key;
@@ -139,13 +150,18 @@ core::Status Issues::restore(std::string_view issue_key, std::string_view value)
 }
 
 void Issues::restored() {
-  for (const auto& [key, state] : table_.in_order()) {
+  const auto all = table_.in_order();
+  for (const auto& [key, state] : all) {
+    index_.follow(*state, changed_at(*state) + kBehindTick);
     if (!state->firing) continue;
     ++firing_;
     if (const std::string run = run_of(state->issue); !run.empty()) {
       firing_of_run_[run].insert(state->key);
     }
     if (state->expires_at) agenda_.set(Due::expire_issue, state->key, *state->expires_at);
+  }
+  for (const auto& [key, state] : all) {
+    if (!state->firing) index_.recall_end(*state, changed_at(*state) + kBehindTick);
   }
 }
 

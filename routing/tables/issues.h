@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/function_ref.h"
 #include "core/issue.h"
 #include "core/result.h"
 #include "core/time.h"
 #include "routing/routing.h"
 #include "routing/tables/agenda.h"
+#include "routing/tables/firing_index.h"
 #include "routing/tables/issue_life.h"
 #include "routing/tables/state.h"
 #include "routing/tables/state_codec.h"
@@ -25,9 +25,11 @@
 namespace tocsin::routing {
 
 /// Records `issue/<issue key>`.
-class Issues final : public KnownIssues {
+class Issues {
  public:
-  Issues(const Config& limits, Agenda& agenda) : limits_(limits), agenda_(agenda) {}
+  /// `firing` is told of every change.
+  Issues(const Config& limits, Agenda& agenda, FiringIndex& firing)
+      : limits_(limits), agenda_(agenda), index_(firing) {}
 
   /// The issue of these labels, made where there is none.
   IssueState& of(const core::Labels& labels);
@@ -38,13 +40,13 @@ class Issues final : public KnownIssues {
   /// Merges a normalized report. `untold`: some integration has still to hear that the present
   /// episode is over, so that its last report is kept.
   Effect merge(IssueState& state, core::Issue report, core::WallTime now, bool untold);
-  /// Ends the present episode. False: it does not fire.
-  bool end(IssueState& state, core::Resolution resolution, core::WallTime at);
+  /// Ends the present episode at `at`, which may lie before `now`. False: it does not fire.
+  bool end(IssueState& state, core::Resolution resolution, core::WallTime at, core::WallTime now);
   /// Nobody has to hear of it any more: it is remembered for `retention`, then forgotten.
   void retire(const IssueState& state);
   void keep(const std::string& issue_key) { agenda_.cancel(Due::forget_issue, issue_key); }
   /// Due::forget_issue. One that fires, or that groups still have, stays.
-  void forget(const std::string& issue_key);
+  void forget(const std::string& issue_key, core::WallTime now);
   /// Its expiry was set aside and counts again.
   void expect(const std::string& issue_key);
   /// Its record is to be written.
@@ -57,10 +59,6 @@ class Issues final : public KnownIssues {
   /// All of them, ascending by key.
   [[nodiscard]] auto in_order() const { return table_.in_order(); }
 
-  // As suppressors see them.
-  [[nodiscard]] const core::Issue* find(std::string_view issue_key) const override;
-  void for_each_firing(core::FunctionRef<void(const core::Issue&)> visit) const override;
-
   core::Status restore(std::string_view issue_key, std::string_view value);
   void restored();
   void take(std::vector<StateRecord>& out) { table_.take(out); }
@@ -69,11 +67,14 @@ class Issues final : public KnownIssues {
 
  private:
   [[nodiscard]] core::Duration repeat_grain(const IssueState& state) const;
+  void follow(IssueState& state, Effect effect, core::WallTime now);
+  void change(IssueState& state, core::WallTime now);
   void began(IssueState& state);
   void ended(IssueState& state);
 
   const Config& limits_;
   Agenda& agenda_;
+  FiringIndex& index_;
   Table<IssueState> table_{"issue"};
   std::unordered_map<std::string, std::set<std::string>> firing_of_run_;  // run uid → issue keys
   std::size_t firing_ = 0;

@@ -18,6 +18,9 @@ void read(config::Reader& in, Config& cfg) {
   in.optional("catchup_hold_max", cfg.catchup_hold_max, config::positive(),
               "at the start and while the input is behind, messages wait this long for the backlog "
               "to be read, so that it makes one message per group");
+  in.optional("inhibit_settle", cfg.inhibit_settle,
+              config::between(core::Duration::zero(), core::Duration(std::chrono::minutes(5))),
+              "a target of an inhibit rule waits this long for issues that are still to be read");
   in.section("limits", "past them issues share an overflow group; nothing is dropped",
              [&](config::Reader& limits) {
                limits.optional("max_groups", cfg.max_groups, config::at_least<std::uint64_t>(1),

@@ -17,6 +17,7 @@ struct Config {
   core::Duration retention = std::chrono::hours(24);  // of resolved issues and ended runs
   core::Duration owed_max_age = std::chrono::hours(168);
   core::Duration catchup_hold_max = std::chrono::seconds(30);
+  core::Duration inhibit_settle = std::chrono::seconds(2);
   core::Duration job_lost_after{};  // 0 = never
   std::uint64_t max_groups = 50'000;
   std::uint64_t max_groups_per_route = 50'000;

@@ -40,6 +40,9 @@ struct IssueState {
   std::optional<core::WallTime> expires_at;  // of a firing issue; nullopt: ends by a resolve only
   bool expiry_explicit = false;              // the producer named the end, or named none on purpose
   core::WallTime last_transition{};
+  /// When it last became another one for the index of firing issues, where that is later: its labels
+  /// changed, or its end was heard of after it.
+  std::optional<core::WallTime> changed_at;
   std::map<std::string, std::uint64_t> sequences;  // source → highest seen
   /// Ended episodes before the present one of which somebody has still to hear the end: their last
   /// reports, so that an end is told with its own times.

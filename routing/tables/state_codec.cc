@@ -45,6 +45,7 @@ void issue_fields(A& io, Of<A, IssueState>& state, Of<A, std::optional<Newest>>&
   io.field("expires_at", Nanoseconds{state.expires_at});
   io.field("expiry_explicit", state.expiry_explicit, "", How::required);
   io.field("last_transition", Nanoseconds{state.last_transition}, "", How::required);
+  io.field("changed_at", Nanoseconds{state.changed_at}, "", How::omit_if_empty);
   io.rows("sequences", state.sequences);
   io.field("newest", newest, "", How::omit_if_empty);
   io.field("past", past);

@@ -32,6 +32,8 @@ constexpr std::array kCounters{
          &Stats::groups_overflow},
     Item{"tocsin_router_suppressed_total", "suppressed members, per flush and reason",
          &Stats::suppressed},
+    Item{"tocsin_router_inhibited_total", "inhibited members, per flush and inhibit rule",
+         &Stats::inhibited},
     Item{"tocsin_router_owed_resolves_dropped_total",
          "resolves that waited longer than owed_max_age", &Stats::owed_dropped},
     Item{"tocsin_router_group_flushes_total", "looks at a group", &Stats::flushes},
@@ -53,6 +55,8 @@ constexpr std::array kGauges{
     Item{"tocsin_router_undelivered", "messages decided and not yet delivered or given up",
          &Stats::undelivered},
     Item{"tocsin_router_silences", "silences in force", &Stats::silences},
+    Item{"tocsin_router_inhibit_sources", "sources of inhibit rules, per issue and rule",
+         &Stats::inhibitors},
     Item{"tocsin_router_held_back", "flushes and expiries that wait for the end of a catch-up",
          &Stats::waiting},
 };

@@ -69,6 +69,7 @@ void Tables::count(Stats& stats) const {
   stats.groups_overflow = capacity.overflowed();
   stats.firing = issues.firing();
   stats.issues = issues.size();
+  stats.inhibitors = firing.size();
   stats.groups = capacity.active();
   stats.runs = runs.size();
   stats.seen = dedup.size();

@@ -11,6 +11,7 @@
 #include "routing/tables/agenda.h"
 #include "routing/tables/capacity.h"
 #include "routing/tables/dedup.h"
+#include "routing/tables/firing_index.h"
 #include "routing/tables/groups.h"
 #include "routing/tables/issues.h"
 #include "routing/tables/notification_log.h"
@@ -27,7 +28,7 @@ class Tables {
   Tables(const RouteTree& tree, const Config& limits)
       : dedup(limits.dedup_window, limits.dedup_max),
         runs(limits, agenda),
-        issues(limits, agenda),
+        issues(limits, agenda, firing),
         turns(agenda),
         capacity(limits),
         groups(tree, agenda, turns, capacity, issues, log) {}
@@ -37,6 +38,7 @@ class Tables {
   Agenda agenda;
   Dedup dedup;
   Runs runs;
+  FiringIndex firing;
   Issues issues;
   NotificationLog log;
   Turns turns;

@@ -10,49 +10,13 @@
 #include "core/text.h"
 #include "core/units.h"
 #include "routing/tree/matchers.h"
+#include "routing/tree/read_matchers.h"
 
 namespace tocsin::routing {
 namespace {
 
 using core::Duration;
 using core::Value;
-
-/// A text or a list of texts; reports anything else.
-std::vector<std::string> texts_of(const config::Reader& in, std::string_view key,
-                                  const Value& value) {
-  if (const auto* text = core::as<std::string>(value)) return {*text};
-  std::vector<std::string> out;
-  const auto* list = core::as<core::ValueList>(value);
-  if (list == nullptr) {
-    in.error(key, "expected a matcher such as severity=\"error\", or a list of them");
-    return out;
-  }
-  for (const Value& item : *list) {
-    if (const auto* text = core::as<std::string>(item)) {
-      out.push_back(*text);
-    } else {
-      in.error(std::string(key) + "[" + std::to_string(out.size()) + "]",
-               "expected a matcher such as severity=\"error\" (put it in single quotes)");
-      return {};
-    }
-  }
-  return out;
-}
-
-void read_matchers(config::Reader& in, RouteConfig& route) {
-  Value value;
-  in.any("matchers", value,
-         "which issues this route is for: a text or a list of `name OP \"value\"`, "
-         "OP one of = != =~ !~");
-  if (in.describing() || !in.has("matchers")) return;
-  route.matchers = texts_of(in, "matchers", value);
-  for (std::size_t i = 0; i < route.matchers.size(); ++i) {
-    const auto parsed = Matchers::parse(route.matchers[i]);
-    if (parsed) continue;
-    const std::string item = "matchers[" + std::to_string(i) + "]";
-    in.error(in.value(item) ? item : "matchers", parsed.error().message);
-  }
-}
 
 std::optional<Duration> duration_of(const Value& value) {
   const auto* text = core::as<std::string>(value);
@@ -244,7 +208,11 @@ struct TreeReader {
   void node(config::Reader& in, RouteConfig& route, int depth) {
     const bool is_root = depth == 0;
     read_id(in, route);
-    if (!is_root || in.has("matchers")) read_matchers(in, route);
+    if (!is_root || in.has("matchers")) {
+      route.matchers = read_matchers(in, "matchers",
+                                     "which issues this route is for: a text or a list of `name OP "
+                                     "\"value\"`, OP one of = != =~ !~");
+    }
     if (!is_root || in.has("continue")) {
       in.optional("continue", route.proceed, "after a match, try the following siblings too");
     }

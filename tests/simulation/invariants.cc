@@ -214,10 +214,21 @@ class Checker {
     }
     for (const auto& [key, issue] : newest_) {
       const bool stands = is_row_rule(issue.rule) && issue.status == core::IssueStatus::firing;
-      if (stands && !said.contains(key) && !ended(issue.run) && !folded(key, said)) {
+      if (stands && !said.contains(key) && !ended(issue.run) && !folded(key, said) &&
+          !inhibited(issue)) {
         wrong("nobody was told: " + describe(issue));
       }
     }
+  }
+
+  /// A source of its run still stands.
+  [[nodiscard]] bool inhibited(const core::Issue& issue) const {
+    if (world_.scenario().inhibit_rules.empty() || issue.rule != "all_zero") return false;
+    return std::any_of(newest_.begin(), newest_.end(), [&](const auto& one) {
+      const core::Issue& source = one.second;
+      return source.rule == "exploding_tensor" && source.run.uid == issue.run.uid &&
+             source.status == core::IssueStatus::firing && !ended(source.run);
+    });
   }
 
   /// It followed from one that people were told of, which still fires and is no less severe.

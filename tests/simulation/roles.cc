@@ -100,6 +100,7 @@ void build_leader(Process& process, const RoleParts& parts, Random random) {
   process.add(std::make_unique<app::RunsStage>(board, ledger, profiles, "", leads));
   app::RouteOptions route;
   route.route = parts.scenario->route;
+  route.inhibit_rules = parts.scenario->inhibit_rules;
   route.integrations = app::routing_integrations(config.receivers);
   const auto render = [&actions](const core::Notification& notification) {
     return notification.type == "stop_training" ? actions.render(notification)

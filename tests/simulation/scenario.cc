@@ -126,6 +126,14 @@ Scenario scenario_of(std::uint64_t seed) {
   out.faults.retention = later.chance(0.25) ? later.real() * 0.02 : 0;
   out.at_least_once = later.chance(0.2);
   if (out.at_least_once) out.engine.delivery = "at_least_once";
+  if (later.chance(0.25)) {
+    routing::InhibitRule& rule = out.inhibit_rules.emplace_back();
+    rule.name = "nan-hides-zeros";
+    rule.source_matchers = {"rule=exploding_tensor"};
+    rule.target_matchers = {"rule=all_zero"};
+    rule.equal = {"run_uid"};
+    if (later.chance(0.5)) rule.hold_after = later.between(core::Duration(1s), core::Duration(20s));
+  }
   return out;
 }
 
@@ -142,6 +150,7 @@ std::string describe(const Scenario& scenario) {
                      (scenario.agent ? ", an agent that sees processes end" : "");
   text += ", snapshot every " + core::to_text(scenario.engine.snapshot_interval);
   text += ", commit every " + core::to_text(scenario.engine.commit_interval);
+  if (!scenario.inhibit_rules.empty()) text += ", NaN hides zeros";
   if (scenario.route.group_wait && scenario.route.group_interval) {
     text += ", groups wait " + core::to_text(*scenario.route.group_wait) + ", then " +
             core::to_text(*scenario.route.group_interval);

@@ -81,6 +81,7 @@ struct Scenario {
   std::string rules;  // YAML list
   rules::EngineConfig engine;
   routing::RouteConfig route;
+  std::vector<routing::InhibitRule> inhibit_rules;
   FaultRates faults;
 };
 

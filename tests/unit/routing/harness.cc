@@ -23,13 +23,13 @@ class Silencer final : public Suppressor {
  public:
   explicit Silencer(const std::vector<std::pair<std::string, std::string>>& labels)
       : labels_(labels) {}
-  void reasons(const Issue& issue, const KnownIssues& /*others*/, core::WallTime /*tick*/,
+  void reasons(const Issue& issue, core::WallTime /*tick*/,
                std::vector<Suppression>& out) const override {
     for (const auto& [name, value] : labels_) {
       if (issue.labels.get(name) == value) out.push_back({"silence:" + name, Reach::all});
     }
   }
-  [[nodiscard]] bool may_differ(const core::Labels& /*group*/, core::WallTime /*since*/,
+  [[nodiscard]] bool may_differ(const AnyMember& /*any_member*/, core::WallTime /*since*/,
                                 core::WallTime /*now*/) const override {
     return true;
   }

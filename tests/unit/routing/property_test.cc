@@ -68,6 +68,23 @@ void configure(Harness& h, bool send_resolved) {
   h.rule_actions = {{"nan", {"stop"}}};
 }
 
+/// Issues that are inhibited, that inhibit, and that do both; at once, with a delay and with an echo.
+void inhibit(Harness& h) {
+  InhibitRule severe;
+  severe.name = "severe-hides-rest";
+  severe.source_matchers = {"severity=~\"error|critical\""};
+  severe.target_matchers = {"severity!=critical"};
+  severe.equal = {"job"};
+  InhibitRule echo;
+  echo.name = "echo";
+  echo.source_matchers = {"tensor=1"};
+  echo.target_matchers = {"rule=nan"};
+  echo.equal = {"run_uid"};
+  echo.source_min_age = 30s;
+  echo.hold_after = 400s;
+  h.options.inhibit_rules = {severe, echo};
+}
+
 /// Another tree for the same receivers: a route less, other grouping, other receivers.
 void reconfigure(Harness& h, int variant) {
   configure(h, h.integrations[0].send_resolved);
@@ -79,8 +96,9 @@ void reconfigure(Harness& h, int variant) {
 
 class History {
  public:
-  explicit History(bool send_resolved) {
+  explicit History(bool send_resolved, bool inhibits = false) {
     configure(h, send_resolved);
+    if (inhibits) inhibit(h);
     h.open();
   }
   /// Nobody can be silenced: flushes with nothing new are passed over.
@@ -180,8 +198,9 @@ std::vector<std::string> texts_of(const std::vector<core::Notification>& notes) 
 TEST(Properties, ACrashAnywhereChangesNoNotification) {
   EXPECT_TRUE(rc::check("crash anywhere", [] {
     const auto steps = *rc::gen::container<std::vector<Step>>(any_step());
-    History whole(true);
-    History broken(true);
+    const bool inhibits = *rc::gen::arbitrary<bool>();
+    History whole(true, inhibits);
+    History broken(true, inhibits);
     whole.run(steps, false);
     broken.run(steps, true);
     whole.finish();
@@ -195,9 +214,10 @@ TEST(Properties, AFlushThatIsPassedOverWouldHaveSaidNothing) {
   EXPECT_TRUE(rc::check("quiet flushes", [] {
     auto steps = *rc::gen::container<std::vector<Step>>(any_step());
     std::erase_if(steps, [](const Step& step) { return step.kind == 8; });
-    History looks(true);
-    History passes_over(true);
-    History breaks(true);
+    const bool inhibits = *rc::gen::arbitrary<bool>();
+    History looks(true, inhibits);
+    History passes_over(true, inhibits);
+    History breaks(true, inhibits);
     passes_over.without_suppressors();
     breaks.without_suppressors();
     looks.run(steps, false);
@@ -215,7 +235,7 @@ TEST(Properties, NothingIsUpdatedOrClosedThatNeverArrived) {
   EXPECT_TRUE(rc::check("lost messages", [] {
     auto steps = *rc::gen::container<std::vector<Step>>(any_step());
     std::erase_if(steps, [](const Step& step) { return step.kind == 12; });
-    History history(true);
+    History history(true, *rc::gen::arbitrary<bool>());
     std::set<std::string> incidents;  // open at the far side
     std::set<std::string> said_over;  // with the news, where nobody keeps incidents
     history.h.fate = [&](const core::Notification& note) {
@@ -257,7 +277,7 @@ bool never_recovered(const core::Issue& issue) {
 TEST(Properties, EveryOpenGetsItsCloseAndNoIdComesTwice) {
   EXPECT_TRUE(rc::check("open and close", [] {
     const auto steps = *rc::gen::container<std::vector<Step>>(any_step());
-    History history(true);
+    History history(true, *rc::gen::arbitrary<bool>());
     history.run(steps, false);
     history.finish();
     std::map<std::string, bool> is_open;
@@ -290,7 +310,7 @@ TEST(Properties, EveryOpenGetsItsCloseAndNoIdComesTwice) {
 TEST(Properties, WhoeverIsToldOfAnEpisodeHearsOfItsEnd) {
   EXPECT_TRUE(rc::check("told sets lose no episode", [] {
     const auto steps = *rc::gen::container<std::vector<Step>>(any_step());
-    History history(true);
+    History history(true, *rc::gen::arbitrary<bool>());
     history.run(steps, false);
     history.finish();
     // Per integration and group: an episode told as firing ends in a message that shows it

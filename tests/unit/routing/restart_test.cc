@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/identity.h"
 #include "tests/unit/routing/harness.h"
 
 namespace tocsin::routing {
@@ -71,6 +72,43 @@ TEST_F(Restart, TurnsThatPassedInSilenceCountForTheGapBetweenTwoEnds) {
   };
   EXPECT_EQ(told_at(false), kStart + 30s + 25min + 10s);
   EXPECT_EQ(told_at(true), told_at(false));
+}
+
+TEST_F(Restart, AnUrgentTurnThatPassedInSilenceIsNotTakenAgain) {
+  h.options.suppressors.clear();
+  h.tree.immediate_on = "severity=critical";
+  h.tree.group_by = {{"job"}};
+  const auto fire = [&](const std::string& name, const std::string& run) {
+    core::Labels labels = tensor(name);
+    labels.set("severity", "critical");
+    labels.set("run_uid", run);
+    h.fire(labels);
+  };
+  h.open();
+  fire("a", kRun);
+  h.at(5s);
+  fire("b", core::to_text(core::run_uid_for("j", "another")));
+  h.at(35s);  // told at 12 s, as another run is news; the urgent turn at 32 s had nothing to say
+  EXPECT_THAT(h.said(), ElementsAre("first open oncall 1/0", "new_issues update oncall 2/0"));
+  h.crash();
+  core::Labels labels = tensor("a");
+  labels.set("severity", "critical");
+  labels.set("run_uid", kRun);
+  h.resolve(labels);
+  h.at(1min);
+  EXPECT_THAT(h.said(), IsEmpty()) << "what has ended is told at the next turn of the grid";
+}
+
+TEST_F(Restart, AChangeAfterAStartIsWrittenThoughTheStartMeantToLookAnyway) {
+  h.options.suppressors.clear();
+  h.open();
+  h.fire(tensor("a"));
+  h.at(11min);  // two turns have passed without a record
+  h.crash();
+  h.fire(tensor("b"));
+  std::map<std::string, std::string> snapshot;
+  for (const auto& record : h.router().snapshot()) snapshot[record.key] = *record.value;
+  EXPECT_EQ(h.changelog, snapshot);
 }
 
 TEST_F(Restart, K4ADecisionThatWasNotCommittedIsMadeAgainWithTheSameId) {
