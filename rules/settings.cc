@@ -292,7 +292,7 @@ void read_engine(config::Reader& root, EngineConfig& out) {
   root.section("engine", "how rules are run", [&](config::Reader& in) {
     in.optional("threads", out.threads, "engine threads; 0 = number of cores less one");
     in.optional("commit_interval", out.commit_interval, config::positive(),
-                "longest time that positions wait for their commit; issues are committed at once");
+                "longest time before positions are committed; issues are committed at once");
     in.optional("snapshot_interval", out.snapshot_interval, config::positive(),
                 "time between snapshots of changed state");
     in.optional("join_grace", out.join_grace, "longest wait of the first step for all workers");
@@ -305,20 +305,19 @@ void read_engine(config::Reader& root, EngineConfig& out) {
         "lost_after", out.lost_after, config::positive(),
         "silence of all its processes, heartbeats included, after which a job counts as lost");
     in.optional("max_clock_skew", out.max_clock_skew, config::positive(),
-                "times further ahead than this are not believed");
+                "times further in the future than this are ignored");
     in.optional("max_open_units", out.max_open_units, config::at_least(std::uint32_t{1}),
                 "open issues per rule, kind, worker and attempt");
-    in.optional("max_units_per_run", out.max_units_per_run, config::at_least(std::uint32_t{1}),
-                "tensors × workers × modes that one run may have; more are refused and counted");
     in.optional(
-        "max_runs", out.max_runs, config::at_least(std::uint32_t{1}),
-        "runs known at once per engine thread; ended ones make room, more are refused, counted "
-        "and told");
+        "max_units_per_run", out.max_units_per_run, config::at_least(std::uint32_t{1}),
+        "largest number of tensors × workers × modes of a run; more are refused and counted");
+    in.optional("max_runs", out.max_runs, config::at_least(std::uint32_t{1}),
+                "runs known at once per engine thread; ended runs make room, further runs are "
+                "refused, counted and reported");
     in.optional(
         "delivery", out.delivery, config::one_of({"exactly_once", "at_least_once"}),
-        "exactly_once commits outputs and positions in one transaction; at_least_once makes "
-        "an issue on Kafka readable as soon as it is judged, and may tell it again after a "
-        "crash");
+        "exactly_once commits outputs and positions in one transaction; at_least_once makes an "
+        "issue on Kafka readable as soon as it is judged, and may repeat it after a crash");
   });
 }
 

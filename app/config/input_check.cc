@@ -15,12 +15,11 @@ using rules::RuleSettings;
 // tests/tools/test_inputs.py compares this with what rules read and hook and collectors write.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kOfOthers{{
     {"operator_latency",
-     "no part of Tocsin sends calls of operators (tracks op.cpu and op.gpu/<device>): a profiler "
-     "of "
-     "yours does, by hook.span(…, track=\"op.cpu\") or as docs/wire.md says"},
+     "Tocsin itself sends no operator calls (tracks op.cpu and op.gpu/<device>): your profiler "
+     "does, by hook.span(…, track=\"op.cpu\") or as docs/wire.md says"},
     {"dataloader",
-     "no part of Tocsin sends the times of loading processes (tracks dataloader/<n>): they do "
-     "themselves, by hook.span(…, track=\"dataloader/0\") or as docs/wire.md says"},
+     "Tocsin itself sends no times of loading processes (tracks dataloader/<n>): they do, by "
+     "hook.span(…, track=\"dataloader/0\") or as docs/wire.md says"},
 }};
 
 // Phases whose spans alone a rule judges.

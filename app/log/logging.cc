@@ -142,7 +142,7 @@ class StderrLog final : public core::Log {
 
 void read(config::Reader& in, LogConfig& out) {
   in.optional("level", out.level, config::one_of({"debug", "info", "warn", "error"}),
-              "least level written");
+              "lowest level that is written");
   in.optional("format", out.format, config::one_of({"auto", "console", "logfmt", "json"}),
               "one event per line: sentences (console), logfmt or JSON; auto: console on a "
               "terminal, else logfmt");

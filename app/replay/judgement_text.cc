@@ -48,7 +48,7 @@ std::vector<RuleLine> rule_lines(const JudgementHead& head, const RunJudgement& 
       line.status.status = core::RuleState::no_data;
     }
     if (line.status.status == core::RuleState::no_data && line.status.reason.empty()) {
-      line.status.reason = "no input arrived that this rule could judge";
+      line.status.reason = "no data arrived that this rule can judge";
     }
     for (const IssueStory& story : stories) {
       if (story.first->rule != rule.name) continue;

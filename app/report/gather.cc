@@ -104,7 +104,7 @@ Gathering::Attempts attempts_of(const Judgement& judgement, const embedded::Chos
       none.rule = rule.name;
       none.rule_type = rule.type;
       none.rule_version = rule.version;
-      none.reason = "no input arrived that this rule could judge";
+      none.reason = "no data arrived that this rule can judge";
       if (const auto* descriptor = rules::find_rule(rule.type)) {
         none.missing.emplace_back(descriptor->needs);
       }

@@ -1,6 +1,9 @@
 // What create_xgboost_report sums up.
 #include <algorithm>
 #include <map>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "app/report/sections.h"
 
@@ -25,8 +28,7 @@ LineChart::Series line_of(const std::string& name, const core::ValueMap& curve) 
   return out;
 }
 
-LineChart lines_of(const core::ValueMap& curves, const std::string& y,
-                   const std::string& x = "round") {
+LineChart lines_of(const core::ValueMap& curves, const std::string& y, const std::string& x) {
   LineChart out{x, y, {}};
   for (const auto& [name, curve] : curves) {
     const auto* map = core::as<core::ValueMap>(curve);
@@ -41,17 +43,28 @@ std::string metric_of(const std::string& series) {
   return at == std::string::npos || at + 1 == series.size() ? series : series.substr(at + 1);
 }
 
-/// Losses and metrics alone come from any training.
-bool is_boosting(const core::ValueMap& summary) {
-  return std::any_of(summary.begin(), summary.end(), [](const auto& entry) {
-    static constexpr std::string_view kOwn[] = {"feature_importance", "trees", "hyperparameters",
-                                                "confusion",          "roc",   "residuals"};
-    return std::find(std::begin(kOwn), std::end(kOwn), entry.first) != std::end(kOwn);
+bool has_one_of(const core::ValueMap& summary, std::span<const std::string_view> names) {
+  return std::any_of(summary.begin(), summary.end(), [&](const auto& entry) {
+    return std::find(names.begin(), names.end(), entry.first) != names.end();
   });
 }
 
+/// What the axes and texts count: rounds of boosting, else steps.
+std::string clock_of(const core::ValueMap& summary) {
+  static constexpr std::string_view kOfBoosting[] = {"feature_importance", "trees",
+                                                     "hyperparameters"};
+  return has_one_of(summary, kOfBoosting) ? "round" : "step";
+}
+
+/// Losses and metrics alone come from any training.
+bool has_more_than_metrics(const core::ValueMap& summary) {
+  static constexpr std::string_view kMore[] = {"feature_importance", "trees", "hyperparameters",
+                                               "confusion",          "roc",   "residuals"};
+  return has_one_of(summary, kMore);
+}
+
 Section loss_section(const core::ValueMap& summary) {
-  const std::string clock = is_boosting(summary) ? "round" : "step";
+  const std::string clock = clock_of(summary);
   Section out{"Metrics over " + clock + "s", {}};
   if (const auto* hints = core::as<core::ValueList>(core::find(summary, "hints"))) {
     for (const core::Value& hint : *hints) out.add(Paragraph{cell_text(hint), true});
@@ -161,9 +174,9 @@ Section confusion_section(const core::ValueMap& summary) {
     out.add(std::move(table));
   }
   if (auto matrix = matrix_of(confusion)) {
-    out.add(Paragraph{"Matrix of round " +
+    out.add(Paragraph{"Matrix of " + clock_of(summary) + " " +
                       number_text(number_of(core::find(confusion, "round")).value_or(0)) +
-                      "; what is right stands on the diagonal"});
+                      "; the diagonal shows what is right"});
     out.add(std::move(*matrix));
   } else if (!confusion.empty()) {
     tell(confusion, out);
@@ -172,7 +185,7 @@ Section confusion_section(const core::ValueMap& summary) {
     core::ValueMap named;
     for (const auto& [one, curve] : accuracy) named.emplace_back("class " + one, curve);
     out.add(Paragraph{"Share of each class that is predicted right"});
-    out.add(lines_of(named, "share predicted right"));
+    out.add(lines_of(named, "share predicted right", clock_of(summary)));
     if (accuracy.size() > kMostLines) {
       out.add(Paragraph{"the first " + std::to_string(kMostLines) + " of " +
                         std::to_string(accuracy.size()) + " classes"});
@@ -217,22 +230,25 @@ Section residual_section(const core::ValueMap& summary) {
     tell(residuals, out);
   }
   if (const auto& errors = map_at(summary, "error_by_label"); !errors.empty()) {
-    out.add(Paragraph{"Mean absolute error over rounds, by interval of the label"});
-    out.add(lines_of(errors, "mean absolute error"));
+    out.add(
+        Paragraph{"Mean absolute error over " + clock_of(summary) + "s, by interval of the label"});
+    out.add(lines_of(errors, "mean absolute error", clock_of(summary)));
   }
   return out;
 }
 
 Section model_section(const core::ValueMap& summary) {
-  Section out{"XGBoost training", {}};
+  const std::string clock = clock_of(summary);
+  Section out{clock == "round" ? "XGBoost training" : "Labels and predictions", {}};
   Table table;
   for (const char* name : {"task", "objective", "rounds"}) {
     if (const auto* value = core::find(summary, name)) {
-      table.rows.push_back({name, cell_text(*value)});
+      table.rows.push_back(
+          {name == std::string_view("rounds") ? clock + "s" : name, cell_text(*value)});
     }
   }
   out.add(std::move(table));
-  if (number_of(core::find(summary, "rounds")).value_or(0) < 5) {
+  if (clock == "round" && number_of(core::find(summary, "rounds")).value_or(0) < 5) {
     out.add(Paragraph{"Fewer than 5 rounds: little can be said."});
   }
   if (const auto& hyper = map_at(summary, "hyperparameters"); !hyper.empty()) {
@@ -241,12 +257,12 @@ Section model_section(const core::ValueMap& summary) {
     out.add(Group{"hyperparameters", std::move(inner.blocks)});
   }
   if (const auto& depth = map_at(map_at(summary, "trees"), "depth"); !depth.empty()) {
-    out.add(lines_of({{"depth of the trees", depth}}, "depth"));
+    out.add(lines_of({{"depth of the trees", depth}}, "depth", "round"));
   }
   if (const auto& missing = map_at(summary, "missing"); !missing.empty()) {
     Section inner;
     tell(missing, inner);
-    out.add(Group{"what could not be told", std::move(inner.blocks)});
+    out.add(Group{"what is missing", std::move(inner.blocks)});
   }
   return out;
 }
@@ -254,7 +270,7 @@ Section model_section(const core::ValueMap& summary) {
 }  // namespace
 
 std::vector<Section> xgboost_sections(const core::ValueMap& summary) {
-  if (!is_boosting(summary)) return {loss_section(summary)};
+  if (!has_more_than_metrics(summary)) return {loss_section(summary)};
   return {model_section(summary),      loss_section(summary),      label_section(summary),
           importance_section(summary), confusion_section(summary), roc_section(summary),
           residual_section(summary)};

@@ -37,12 +37,13 @@ std::string words(std::string_view name) {
   return out;
 }
 
-// "0.7121", "1400", "nothing".
+// "0.712", "1400", "nothing".
 std::string shown(const core::Value& value) {
   if (const auto* real = core::as<double>(value); real != nullptr && std::isfinite(*real)) {
-    const bool whole = *real == std::trunc(*real) && std::fabs(*real) < 1e15;
+    const double size = std::fabs(*real);
+    const bool whole = size < 1e15 && (size >= 999.5 || *real == std::trunc(*real));
     std::array<char, 32> text{};
-    std::snprintf(text.data(), text.size(), whole ? "%.0f" : "%.4g", *real);
+    std::snprintf(text.data(), text.size(), whole ? "%.0f" : "%.3g", *real);
     return text.data();
   }
   return summary_line({{"", value}}, kMostOfANumber).substr(1);

@@ -202,13 +202,13 @@ const core::Command* pause_of(const TopicView& view, const core::JobEvent& run) 
 }
 
 std::string paused_by(const core::Command* pause) {
-  return pause == nullptr ? "" : ", captures paused by " + core::visible(pause->requested_by);
+  return pause == nullptr ? "" : ", capture paused by " + core::visible(pause->requested_by);
 }
 
 std::string runs_part(const TopicView& view, core::WallTime now, std::size_t most) {
   const auto runs = recent_runs(view, now);
   const Part part("runs", runs.size(), most);
-  std::vector<Row> rows{{"JOB", "RUN", "ATTEMPT", "STATE", "STEP", "LAST HEARD OF"}};
+  std::vector<Row> rows{{"JOB", "RUN", "ATTEMPT", "STATE", "STEP", "LAST SEEN"}};
   for (std::size_t i = 0; i < part.shown(); ++i) {
     const core::JobEvent& run = *runs[i];
     rows.push_back({core::visible(run.run.job), short_run(run.run.uid),
@@ -220,7 +220,7 @@ std::string runs_part(const TopicView& view, core::WallTime now, std::size_t mos
 
 std::string sums_part(const TopicView& view, core::WallTime now, std::size_t most) {
   const auto told = sums(view, now, false);
-  const Part part("summed up", told.size(), most);
+  const Part part("rule summaries", told.size(), most);
   std::string lines;
   for (std::size_t i = 0; i < part.shown(); ++i) {
     lines += "  " + job_of(view, told[i]->run.uid) + ": " + core::visible(told[i]->rule) + ": " +
@@ -281,7 +281,7 @@ std::string issues_part(const TopicView& view, core::WallTime now, std::size_t m
 std::string stops_part(const TopicView& view, core::WallTime now, std::size_t most) {
   const auto stops = recent_stops(view, now);
   const Part part("stops", stops.size(), most);
-  std::vector<Row> rows{{"JOB", "RUN", "STATE", "ASKED", "BY", "CHECKPOINT", "WHY"}};
+  std::vector<Row> rows{{"JOB", "RUN", "STATE", "REQUESTED", "BY", "CHECKPOINT", "WHY"}};
   for (std::size_t i = 0; i < part.shown(); ++i) {
     const auto& [run, stop] = stops[i];
     rows.push_back({job_of(view, run), short_run(run), stop_phase(*stop),

@@ -72,7 +72,7 @@ std::string unjudged_text(const Unjudged& unjudged, core::WallTime now) {
   if (!unjudged.no_engine || (unjudged.going_on == 0 && unjudged.runs.empty())) return {};
   std::string out = "\nnobody judges: no engine reads this journal; start one with tocsin up\n";
   if (unjudged.runs.empty()) return out;
-  std::vector<core::TableRow> rows{{"RUN", "JOB", "STEP", "LAST HEARD OF"}};
+  std::vector<core::TableRow> rows{{"RUN", "JOB", "STEP", "LAST SEEN"}};
   for (const auto& [run, known] : unjudged.runs) {
     rows.push_back({short_run(run), core::visible(known.job),
                     known.step < 0 ? "" : std::to_string(known.step), ago(known.heard, now)});

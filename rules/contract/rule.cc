@@ -100,7 +100,9 @@ std::string figure(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
   std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", value);
+  const double size = std::fabs(value);
+  const bool whole = size >= 999.5 && size < 1e7;  // as a count is read
+  std::snprintf(text.data(), text.size(), whole ? "%.0f" : "%.3g", value);
   return text.data();
 }
 

@@ -434,7 +434,7 @@ std::shared_ptr<const Program> read_series_rule(config::Reader& in, Preset prese
   return read_rule<Rule, SeriesProgramOf<Rule>>(in, preset);
 }
 
-/// Numbers in sentences: four significant digits, no trailing zeros; "NaN", "+Inf".
+/// Numbers in sentences: three significant digits, no trailing zeros, whole from 1000 to 10 million; "NaN", "+Inf".
 std::string figure(double value);
 
 }  // namespace tocsin::rules

@@ -118,19 +118,18 @@ void read_common(config::Reader& in, const Defaults& defaults, Common& common,
   common.start_step = defaults.start_step;
   if (defaults.selects) {
     read_items(in, "collection_names", common.collection_names,
-               "tensors of these collections (united with tensor_regex)");
+               "tensors of these collections, in addition to tensor_regex");
     read_items(in, "tensor_regex", common.tensor_regex,
                "tensors whose name contains a match of one of these patterns (RE2)");
     in.optional("modes", common.modes,
-                "modes judged: global, train, eval, predict; empty = the "
-                "rule's own");
+                "modes to judge: global, train, eval, predict; empty = the rule's own");
     in.choices("modes", {"global", "train", "eval", "predict"});
-    in.optional("workers", common.workers, "names of the workers judged; empty or all = all");
+    in.optional("workers", common.workers, "names of the workers to judge; empty or all = all");
     if (defaults.has_start_step) {
       in.optional("start_step", common.start_step, config::at_least(std::int64_t{0}),
-                  "first mode step judged");
+                  "first mode step to judge");
       in.optional("end_step", common.end_step, config::if_given(config::at_least(std::int64_t{0})),
-                  "first mode step not judged any more");
+                  "first mode step that is not judged any more");
       if (common.end_step && *common.end_step <= common.start_step) {
         in.warning("end_step", "this rule judges nothing: its first step is " +
                                    std::to_string(common.start_step) +
@@ -140,14 +139,15 @@ void read_common(config::Reader& in, const Defaults& defaults, Common& common,
   }
   common.min_hits = defaults.min_hits;
   in.optional("min_hits", common.min_hits, config::at_least(std::uint32_t{1}),
-              "hits in a row before an issue is raised");
+              "hits in a row before it raises an issue");
   in.optional("clear_after", common.clear_after, config::between(std::uint32_t{1}, 65535U),
-              "ok evaluations in a row that resolve an issue");
-  in.optional("cooldown", common.cooldown, "least time between reports of an issue that goes on");
+              "healthy evaluations in a row that resolve an issue");
+  in.optional("cooldown", common.cooldown,
+              "least time between two reports of an issue that continues");
   in.optional("max_open_units", common.max_open_units,
               config::if_given(config::at_least(std::uint32_t{1})),
-              "open issues per kind and worker; further hits are only counted (default: "
-              "engine.max_open_units)");
+              "largest number of open issues per kind and worker; further hits are only counted "
+              "(default: engine.max_open_units)");
   in.optional("severity", common.severity, "info, warning, error or critical");
   in.choices("severity", {"info", "warning", "error", "critical"});
   if (common.severity && !core::severity_from(*common.severity)) {
@@ -166,8 +166,7 @@ void read_common(config::Reader& in, const Defaults& defaults, Common& common,
   if (!selection.empty() || in.describing()) return;
   if (defaults.needs_selector) {
     in.error("collection_names",
-             "this rule needs collection_names or tensor_regex: which tensors "
-             "shall it look at?");
+             "this rule needs collection_names or tensor_regex to know which tensors to judge");
   }
   if (defaults.everything) selection.add_all();
   for (const core::Role role : defaults.roles) selection.add_role(role);

@@ -28,7 +28,7 @@ auto form(const T& value)
 
 }  // namespace spoken
 
-/// fmt::format, where a double is a figure(): six significant digits at most. The text is checked
+/// fmt::format, where a double is a figure(): three significant digits. The text is checked
 /// against its arguments when it is compiled.
 template <typename... Args>
 std::string sentence(fmt::format_string<spoken::Form<Args>...> text, const Args&... args) {

@@ -83,15 +83,15 @@ class OtherEvaluator final : public EvaluatorOf<OtherState> {
   void on_end(Scope& scope) override {
     state.over = true;
     if (scope.is_other())
-      return scope.unjudged("this is the run with which all others are compared");
+      return scope.unjudged("this is the run that all others are compared with");
     compare(scope);
     for (std::size_t i = 0; i < state.waiting.size(); ++i) {
       scope.counted(EvaluationOutcome::insufficient_data);
     }
     const std::string other = core::to_text(*config_.rule.other);
     if (scope.other() == nullptr) {
-      scope.unjudged("nothing was seen of run " + other +
-                     ", with which it compares: not while this rule was configured, or not so far");
+      scope.unjudged("no data was seen of run " + other +
+                     ", the run to compare with, since this rule was configured");
     } else if (state.compared == 0) {
       scope.unjudged("this run and run " + other + " have no step in common");
     }

@@ -48,10 +48,11 @@ void read_texts(config::Reader& item, Texts& texts) {
   item.optional("when", texts.when,
                 "condition of a rule of your own, for instance mean(value) > 3");
   item.optional("for", texts.hits, config::at_least(std::uint32_t{1}),
-                "hits in a row before an issue is raised");
+                "hits in a row before it raises an issue");
   item.optional("clear_after", texts.clear_after, config::between(std::uint32_t{1}, 65535U),
-                "ok evaluations in a row that resolve an issue");
-  item.optional("cooldown", texts.cooldown, "least time between reports of an issue that goes on");
+                "healthy evaluations in a row that resolve an issue");
+  item.optional("cooldown", texts.cooldown,
+                "least time between two reports of an issue that continues");
   item.optional("evidence", texts.evidence,
                 "sentence of the issue, with expressions in braces: norm {l2}, usual {median(l2)}");
 }

@@ -20,9 +20,9 @@ struct BottleneckConfig : SampleConfig {
 
 inline void read_bottleneck(config::Reader& in, BottleneckConfig& cfg) {
   in.optional("threshold", cfg.threshold, config::between(0.0, 100.0),
-              "percentage of snapshots that may be bottlenecks");
+              "largest percentage of snapshots that are bottlenecks");
   in.optional("gpu_threshold", cfg.gpu_threshold, config::between(0.0, 100.0),
-              "percent below which a GPU waits");
+              "a GPU waits below this percentage of use");
   read_patience(in, cfg.horizon);
   read_scan_interval(in, cfg);
   read_window(in, cfg.horizon, 0);

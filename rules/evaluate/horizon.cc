@@ -11,16 +11,16 @@ void read_patience(config::Reader& in, Horizon& horizon, std::uint32_t least) {
   in.optional("patience", horizon.patience, config::between(least, Horizon::kMost),
               "samples before the first judgement");
   in.optional("patience_seconds", horizon.patience_seconds, config::if_given(config::at_least(0.0)),
-              "instead of patience: seconds of samples");
+              "instead of patience, in seconds of samples");
 }
 
 void read_window(config::Reader& in, Horizon& horizon, std::uint32_t least) {
   std::optional<double> seconds;
-  in.optional(
-      "window", horizon.window, config::between(least, Horizon::kMost),
-      least == 0 ? "newest samples that count; 0 = all of the run" : "newest samples that count");
+  in.optional("window", horizon.window, config::between(least, Horizon::kMost),
+              least == 0 ? "number of newest samples to judge; 0 = all of the run"
+                         : "number of newest samples to judge");
   in.optional("window_seconds", seconds, config::if_given(config::above(0, Horizon::kMost / 2.0)),
-              "instead of window, at the usual two samples a second");
+              "instead of window, in seconds, at the usual two samples a second");
   if (seconds) horizon.window = std::max(static_cast<std::uint32_t>(*seconds * 2), least);
 }
 

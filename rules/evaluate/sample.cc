@@ -8,7 +8,7 @@ void read_scan_interval(config::Reader& in, SampleConfig& config) {
   std::int64_t microseconds = 60'000'000;
   in.optional("scan_interval_us", microseconds,
               config::between(std::int64_t{1}, std::int64_t{86'400'000'000}),
-              "evaluation period in event time");
+              "time between two evaluations, in microseconds of event time");
   config.scan_interval = std::chrono::microseconds(microseconds);
 }
 

@@ -88,7 +88,7 @@ def captured(config, acks, live):
     assert code == 0 and "withdrawn" in out, out + err
     code, out, err = run_cli("capture", "live", "--pause", "--reason", "the disk is full", "--wait", "60s", "-c", config)
     assert code == 0 and "1 of 1 ranks have paused" in out, out + err
-    assert "running, captures paused by" in run_cli("status", "-c", config)[1]
+    assert "running, capture paused by" in run_cli("status", "-c", config)[1]
     code, out, err = run_cli("capture", "live", "--resume", "-c", config)
     assert code == 0 and "captures resumed" in out, out + err
     assert "paused" not in run_cli("status", "-c", config)[1]

@@ -230,7 +230,7 @@ def test_rules_are_listed_and_described_with_both_presets():
     code, out, _ = run_cli("rules", "describe", "loss_not_decreasing")
     assert code == 0 and "presets: tocsin smooths" in out
     code, out, _ = run_cli("rules", "describe", "course")
-    assert code == 0 and "\nasks: Is the course of the loss normal" in out
+    assert code == 0 and "\nasks: Is the loss curve normal" in out
     code, out, _ = run_cli("rules", "describe", "poor_weight_initialization")
     assert code == 0 and re.search(r"^threshold +10000 \(preset original: 10\)", out, re.MULTILINE), out
 

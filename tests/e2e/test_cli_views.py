@@ -209,9 +209,9 @@ def test_version_and_what_is_mistyped():
 def test_a_rule_is_described_with_the_meaning_of_each_parameter():
     code, out, _ = run_cli("rules", "describe", "vanishing_gradient")
     assert code == 0
-    assert re.search(r"^threshold +1e-07  number, > 0: mean magnitude below which a gradient has vanished$", out, re.M), out
+    assert re.search(r"^threshold +1e-07  number, > 0: a gradient has vanished below this mean magnitude$", out, re.M), out
     code, out, _ = run_cli("rules", "describe", "all_zero")
-    assert code == 0 and "percentage of zeros that is too much" in out
+    assert code == 0 and "percentage of zeros from which it fires" in out
 
 
 def on_a_terminal(config, **environment):

@@ -210,7 +210,7 @@ def test_text_says_what_fired_what_was_quiet_and_what_had_no_input(recorded):
     assert any(line.startswith("30 error exploding_tensor") for line in lines), out
     assert any(line.startswith("exploding_tensor fired 1 issue, first at step 30") for line in lines), out
     assert any(line.startswith("exploding_tensor ok") for line in lines), out
-    assert any(line.startswith("host_memory_growth NoData no input arrived") for line in lines), out
+    assert any(line.startswith("host_memory_growth NoData no data arrived") for line in lines), out
 
 
 def test_what_cannot_be_read_is_said(recorded, tmp_path):

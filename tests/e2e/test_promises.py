@@ -41,4 +41,4 @@ def test_a_promise_that_is_not_kept_is_told_and_ends_when_the_loop_goes_on(serve
     stalls = [(data["rule"], data["status"]) for data in issues() if data.get("rule") == "heeds" and "evidence" in data]
     assert stalls == [("heeds", "firing"), ("heeds", "resolved")]
     [fired] = [data for data in issues() if data.get("rule") == "heeds" and data["status"] == "firing" and "evidence" in data]
-    assert "it had promised 1 s" in json.dumps(fired), fired
+    assert "it promised its next step in 1 s" in json.dumps(fired), fired

@@ -94,7 +94,7 @@ def test_shuffled_labels_stand_first(judged):
 
 def test_the_report_has_the_card(judged):
     code, out, _ = run_cli("report", "healthy", "--from", judged / "data")
-    assert code == 0 and "Run card: " in out and "Do the outputs know their targets?" in out and "sums up" not in out
+    assert code == 0 and "Run card: " in out and "Do the outputs fit their targets better than chance?" in out and "sums up" not in out
     code, out, _ = run_cli("report", "healthy", "--from", judged / "data", "-o", "json")
     assert len(json.loads(out)["card"]) == 12
 

@@ -93,7 +93,7 @@ def test_a_frozen_part_without_its_pretrained_weights(out, capfd, make):
     assert [one["kind"] for one in told] == ["frozen_fresh"]
     frozen = [name for name, one in model.named_parameters() if not one.requires_grad]
     assert told[0]["count"] == len(frozen) and told[0]["names"] == frozen
-    assert f"{len(frozen)} frozen parameters of Net have the values that a layer is made with" in capfd.readouterr().err
+    assert f"{len(frozen)} frozen parameters of Net have freshly initialised values" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("make", BODIES)

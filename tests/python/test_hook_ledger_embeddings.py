@@ -125,4 +125,4 @@ def test_what_attracts_alone_collapses_and_is_told(out, loss_of, collapses):
     losses, found = train(loss_of, out, rules=["collapse"])
     assert losses[-1] < losses[0]
     assert bool(found) == collapses, found
-    assert all("point into one direction" in text for text in found)
+    assert all("point in one direction" in text for text in found)

@@ -89,7 +89,7 @@ def test_a_column_that_is_the_target_bit_for_bit(out, tmp_path):
     assert fields["read"] == [256, 512, 1024, 1500]
     assert min(fields["column_equal/5"]) == 1 and max(fields["shifted_fit/5"]) < 0.1
     issue = issues(out, tmp_path)["target_in_input"]
-    assert issue["labels"]["severity"] == "warning" and issue["annotations"]["summary"].startswith("Input column 5 is the label, bit for bit, in 100 % of")
+    assert issue["labels"]["severity"] == "warning" and issue["annotations"]["summary"].startswith("Input column 5 equals the label, bit for bit, in 100 % of")
 
 
 def test_a_column_that_explains_the_target_alone(out, tmp_path):
@@ -235,7 +235,7 @@ def test_an_evaluation_of_trained_samples(out, tmp_path):
     fields = told(out, "evaluation")
     assert fields["compared"][0] == fields["seen"][0] == 400 and fields["train_distinct"][0] == 1500 and fields["look"] == [1, 2]
     issue = issues(out, tmp_path)["overlap"]
-    assert issue["labels"]["severity"] == "warning" and issue["annotations"]["summary"].startswith("400 of 400 rows of evaluation (100 %) are also among 1500 training rows")
+    assert issue["labels"]["severity"] == "warning" and issue["annotations"]["summary"].startswith("400 of 400 rows of evaluation (100 %) also occur among 1500 training rows")
 
 
 def test_a_tenth_of_the_evaluation_was_trained_on(out, tmp_path):

@@ -48,7 +48,7 @@ def test_parameters_in_no_optimizer(out, capfd):
     train(model, optimizer, hook)
     hook.close()
     assert findings(out) == [{"kind": "no_optimizer", "model": "Net", "count": 2, "names": ["head.weight", "head.bias"]}]
-    assert "tocsin: 2 trainable parameters of Net are in no optimizer that is watched, and do not change: head.weight, head.bias\n" \
+    assert "tocsin: 2 trainable parameters of Net are in no watched optimizer, and do not change: head.weight, head.bias\n" \
         in capfd.readouterr().err
 
 
@@ -347,7 +347,7 @@ def test_a_body_that_trains_in_its_eval_state_is_told(out, capfd):
     model = Bodied()
     model.body.eval()
     assert silent(out, model) == [("parts_in_eval", ["body.1.0"])]
-    assert "1 of the dropouts of Bodied is in eval state while it trains" in capfd.readouterr().err
+    assert "1 of the dropouts of Bodied is in evaluation mode during training" in capfd.readouterr().err
 
 
 def test_a_single_dropout_that_was_switched_off_is_told(out):

@@ -62,7 +62,7 @@ def test_the_row_of_a_new_rule_has_what_its_descriptor_says(monkeypatch):
     text = "| Rule | Finds | Needs | Severity |\n|---|---|---|---|\n| [overfit](overfit.md) | own words | z | error |\n\nEnd\n"
     assert docs.with_rows(text, ["overfit", "input_range"], "docs/rules").splitlines()[2:4] == [
         "| [overfit](overfit.md) | own words | z | error |",
-        "| [input_range](input_range.md) | The model is fed with values that do not look scaled | losses &lt; 0 | info |"]
+        "| [input_range](input_range.md) | The model's inputs do not look scaled | losses &lt; 0 | info |"]
 
 
 def test_the_table_of_a_rule_has_its_own_parameters_and_shared_ones_of_another_value(monkeypatch):

@@ -65,7 +65,7 @@ void read_place(config::Reader& root, SharedSections& out) {
   root.section("topics", "names and settings of our topics",
                [&](config::Reader& in) { ingest::read(in, out.topics); });
   root.optional("cluster", out.cluster,
-                "name of this installation: label of every issue, part of event sources");
+                "name of this installation; a label of every issue and part of event sources");
   root.optional("labels", out.labels, "labels added to every issue");
 }
 

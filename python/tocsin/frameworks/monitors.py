@@ -20,7 +20,7 @@ class Monitors:
         self._told = True
         what = type(model).__name__
         sink.preflight([{"kind": "monitors_training", "model": what, "count": len(found), "names": found[:20]}],
-                       [f"the best state of {what} is chosen, or training stopped, by what is computed on the training set: "
+                       [f"the best state of {what} is chosen, or training is stopped, by a metric of the training set: "
                         + ", ".join(found[:5])])
 
     def keras(self, callback: Any, sink: Sink, model: Any, logs: Any) -> None:

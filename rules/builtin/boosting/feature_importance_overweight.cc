@@ -48,7 +48,8 @@ struct FeatureImportanceOverweight {
     if (!cfg.original) cfg.nfeatures = 1;
     in.optional("threshold", cfg.threshold, config::between(0.0, 1.0),
                 "share of all importance that a few features may carry");
-    in.optional("nfeatures", cfg.nfeatures, config::at_least(1U), "how many features are a few");
+    in.optional("nfeatures", cfg.nfeatures, config::at_least(1U),
+                "how many of the most important features count as a few");
   }
   static std::vector<Need> needs(const Config&) { return {{"feature_importance"}}; }
   // The shares of different types of importance do not add up.
@@ -127,8 +128,8 @@ struct FeatureImportanceOverweight {
                        features.size(), names, 100 * share, subject.name, 100 * cfg.threshold,
                        subject.place()))
         .advises(
-            "Check that none of them knows the label (an id, a date, a sum that contains it); "
-            "train once without them and compare.")
+            "Check that none of them contains the label (an ID, a date, a sum that includes it). "
+            "Train once without them and compare.")
         .with("top", std::move(list))
         .with("features", static_cast<std::uint64_t>(features.size()));
   }
@@ -144,8 +145,8 @@ RuleDescriptor feature_importance_overweight() {
       .unit = "worker",
       .needs = "scalars feature_importance/<type>/<feature>",
       .presets =
-          "tocsin looks at gain, and from round 5 on at the largest alone, also where it is the "
-          "only one: that is what a leak looks like; original at three, of weight.",
+          "tocsin looks at gain, from round 5 on, at the largest feature alone, even if it is the "
+          "only one: a leak looks like that. original looks at the three largest, by weight.",
       .severity = core::Severity::info,
       .version = "4",
       .groups = group::kXGBoost,

@@ -40,7 +40,7 @@ struct TreeDepth {
     return {.modes = kTrainModes, .roles = {core::Role::tree}, .patterns = {"^trees/"}};
   }
   static void read(config::Reader& in, Config& cfg, Preset) {
-    in.optional("depth", cfg.depth, config::at_least(0.0), "depth that is still right, in edges");
+    in.optional("depth", cfg.depth, config::at_least(0.0), "largest depth of a tree, in edges");
   }
   static std::vector<Need> needs(const Config&) { return {{"trees", {"depth"}}}; }
 
@@ -83,7 +83,7 @@ struct TreeDepth {
           .says(
               sentence("A tree has depth {} (limit {}) at {}.", depth, cfg.depth, subject.place()))
           .advises(
-              "Deep trees learn single rows by heart: set max_depth (or max_leaves), raise "
+              "Deep trees memorise single rows. Set max_depth (or max_leaves), or raise "
               "min_child_weight or gamma.")
           .with("measured", trees.depth ? "paths" : "node numbers");
       if (trees.count > 0) finding.with("trees", trees.count);

@@ -35,7 +35,8 @@ struct TreeWithoutSplit {
         .modes = kTrainModes, .roles = {core::Role::tree}, .patterns = {"^trees/(depth|leaves)$"}};
   }
   static void read(config::Reader& in, Config& cfg, Preset) {
-    in.optional("rounds", cfg.rounds, config::at_least(1U), "first rounds without any split");
+    in.optional("rounds", cfg.rounds, config::at_least(1U),
+                "first rounds that must all be without a split");
   }
   static std::vector<Need> needs(const Config&) { return {{"trees", {"depth"}}}; }
 
@@ -70,10 +71,11 @@ struct TreeWithoutSplit {
       return Finding::that("rounds", state.flat)
           .is(">=", "rounds", cfg.rounds)
           .titled("trees", Verb::have, "no splits")
-          .says(sentence("No tree has split its samples in {} rounds up to {}: all get one answer.",
+          .says(sentence("No tree has split its samples in {} rounds up to {}: all samples get the "
+                         "same answer.",
                          state.flat, subject.place()))
           .advises(
-              "Look at the features (constant, all missing, read wrong), and at what forbids "
+              "Check the features (constant, all missing, misread) and the parameters that forbid "
               "splits: min_child_weight, gamma, max_depth.")
           .since(state.first, state.flat);
     });

@@ -73,13 +73,14 @@ struct ChanceLevel {
   static void read(config::Reader& in, Config& cfg, Preset) {
     PairingBounds& bounds = cfg.bounds;
     in.optional("skill", bounds.skill, config::between(0.0, 1.0),
-                "skill (1 - loss / loss of the best constant) that a model must show");
+                "least skill of a model (1 - loss / loss of the best constant)");
     in.optional("share", bounds.share, config::between(0.51, 0.9),
-                "share of pairs that must fit their own targets better than each other's");
+                "least share of pairs whose outputs fit their own targets better than each other's "
+                "(chance: 0.5)");
     in.optional("worse", bounds.worse, config::at_least(0.0),
-                "skill below minus this is worse than one constant answer");
+                "a skill below minus this is worse than one constant answer");
     in.optional("alpha", bounds.alpha, config::between(1e-9, 0.1),
-                "chance of a false alarm per kind and run where share or skill is reached");
+                "chance of a false alarm per kind and run");
   }
   static std::vector<Need> needs(const Config&) { return {{"ledger"}}; }
   static void adjust(const Config&, Program& program) {
@@ -271,7 +272,7 @@ class ChanceLevelProgram final : public StepSetProgramOf<ChanceLevel> {
 RuleDescriptor chance_level() {
   return {.name = "chance_level",
           .original_name = "ChanceLevel",
-          .title = "The outputs do not know their targets.",
+          .title = "The model predicts no better than chance or than one constant answer.",
           .unit = "metric",
           .needs = "the ledger",
           .presets = "",

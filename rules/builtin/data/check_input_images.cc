@@ -70,16 +70,16 @@ struct CheckInputImages {
     // 0 … 1, −1 … 1 and standardised images are all normalised, whatever their background.
     if (preset == Preset::tocsin) cfg.threshold_mean = 2;
     in.optional("threshold_mean", cfg.threshold_mean, config::at_least(0.0),
-                "magnitude of a channel's mean that is still right");
+                "largest magnitude of a channel's mean");
     in.optional("threshold_samples", cfg.threshold_samples, config::at_least(1U),
                 "images before the first judgement");
-    in.optional(
-        "regex", cfg.regex, config::not_empty(),
-        "images are tensors with role input, or without a role and with this in their name");
+    in.optional("regex", cfg.regex, config::not_empty(),
+                "images are tensors with role input, or without a role and with a name that "
+                "matches this pattern");
     in.optional("channel", cfg.channel, "axis of the channels; negative: from the last one on");
     if (cfg.channel == 0) in.error("channel", "axis 0 holds the images of a batch");
     in.optional("threshold_std", cfg.threshold_std, config::if_given(config::at_least(0.0)),
-                "how far from 1 a channel's standard deviation may be; null = not judged");
+                "how far from 1 a channel's standard deviation may be; null = off");
     std::string error;
     if (Selection unused; !unused.add_regex(cfg.regex, error)) in.error("regex", error);
   }
@@ -229,8 +229,8 @@ struct CheckInputImages {
     }
     return finding
         .advises(
-            "Subtract the mean of each channel and divide by its standard deviation, with the "
-            "same numbers in training and evaluation.")
+            "Subtract the mean of each channel and divide by its standard deviation. Use the same "
+            "numbers in training and evaluation.")
         .with("images", images.images)
         .with("mean", std::move(means))
         .with("std", std::move(stds))
@@ -247,8 +247,8 @@ RuleDescriptor check_input_images() {
           .unit = "accumulator",
           .needs = "collection inputs with statistic channels",
           .presets =
-              "tocsin takes a mean of up to 2 for right: images in 0 … 1 or −1 … 1 are normalised "
-              "whatever their background is; original 0.2.",
+              "tocsin accepts a mean of up to 2: images in 0 … 1 or −1 … 1 are normalised whatever "
+              "their background is. original accepts 0.2.",
           .severity = core::Severity::warning,
           .groups = group::kPyTorch,
           .read = &read_step_set_rule<CheckInputImages>};

@@ -99,28 +99,29 @@ struct ClassImbalance {
       cfg.sorted = true;
     }
     in.optional("threshold_imbalance", cfg.threshold_imbalance, config::at_least(1.0),
-                "largest class over smallest class that is still right");
+                "largest ratio of the largest class to the smallest");
     in.optional("threshold_misprediction", cfg.threshold_misprediction, config::between(0.0, 1.0),
-                "share of wrong predictions of a class that is still right");
+                "largest share of wrong predictions of a class");
     in.optional("samples", cfg.classes.samples, config::at_least(1U),
                 "labels before the first judgement");
-    in.optional("argmax", cfg.argmax, "accepted: the hook takes the largest entry by itself");
+    in.optional("argmax", cfg.argmax,
+                "accepted for old configurations; the hook takes the largest entry itself");
     if (cfg.argmax) {
-      in.warning("argmax",
-                 "has no effect: predictions are compared by the hook, which takes the "
-                 "largest entry by itself");
+      in.warning(
+          "argmax",
+          "has no effect: the hook compares predictions, and takes the largest entry itself");
     }
     in.optional("labels_regex", cfg.labels_regex, config::not_empty(),
-                "labels are tensors with this in their name, or with role label");
+                "labels are tensors with role label, or with a name that matches this pattern");
     in.optional("predictions_regex", cfg.predictions_regex, config::not_empty(),
-                "accepted: predictions are counted by the hook, beside the labels");
+                "accepted for old configurations; the hook counts predictions beside the labels");
     if (cfg.predictions_regex != Config().predictions_regex) {
       in.warning("predictions_regex",
-                 "has no effect: predictions are counted by the hook, beside the labels");
+                 "has no effect: the hook counts predictions beside the labels");
     }
     in.optional("num_classes", cfg.classes.num_classes,
                 config::if_given(config::between(2U, std::uint32_t{kMostClasses})),
-                "number of classes: one that was never seen is then a class too");
+                "number of classes; with it, a class that never occurs counts too");
     in.optional("misprediction_scope", cfg.misprediction_scope,
                 config::one_of({"underrepresented", "all"}),
                 "classes whose predictions are judged: those at most half as frequent as the "
@@ -129,13 +130,14 @@ struct ClassImbalance {
     in.optional("min_class_samples", cfg.min_class_samples, config::at_least(1U),
                 "samples below which a class is not judged");
     in.optional("single_class", cfg.single_class,
-                "labels, of three steps or more, after which one class alone is told; 0 = off");
+                "report a single class after this many labels from three steps or more; 0 = off");
     in.optional("deviations", cfg.deviations, config::at_least(0.0),
-                "by how many standard deviations the smallest class must be smaller than "
+                "by how many standard deviations the smallest class must be below what "
                 "threshold_imbalance allows");
     in.optional("dense", cfg.dense,
-                "judge also where a step has more labels than samples: words, points");
-    in.optional("sorted", cfg.sorted, "tell of training steps that have labels of one class each");
+                "also judge steps with more labels than samples: words, points");
+    in.optional("sorted", cfg.sorted,
+                "report training steps that each have labels of one class only");
     std::string error;
     cfg.labels.add_role(core::Role::label);
     if (!cfg.labels.add_regex(cfg.labels_regex, error)) in.error("labels_regex", error);
@@ -349,18 +351,18 @@ struct ClassImbalance {
           .says(sentence("All {} labels of {} are of class {} at {}.", seen.total, subject.name,
                          seen.largest, subject.place()))
           .advises(
-              "The model can only learn to say that class: shuffle the data, or check how "
-              "labels are read.");
+              "The model can only learn that class. Shuffle the data, or check how labels are "
+              "read.");
     } else if (kind == kSorted) {
       finding = Finding::that("steps_of_one_class", seen.order.pure);
       finding.is(">=", "half_of_steps", seen.order.told / 2.0)
           .titled("labels", Verb::are, "sorted by class")
-          .says(sentence(
-              "Of the latest {} steps {} have labels of one class only in {} at {}, though "
-              "{} classes were seen.",
-              seen.order.told, seen.order.pure, subject.name, subject.place(), seen.classes))
+          .says(sentence("{1} of the latest {0} steps have labels of one class only in {2} at {3}, "
+                         "although {4} classes occur.",
+                         seen.order.told, seen.order.pure, subject.name, subject.place(),
+                         seen.classes))
           .advises(
-              "Shuffle the data: a model that meets one class after the other forgets the one "
+              "Shuffle the data. A model that sees one class after the other forgets the one "
               "before.");
     } else if (kind == kImbalance) {
       finding = Finding::that("ratio", seen.most / seen.least);
@@ -372,8 +374,8 @@ struct ClassImbalance {
                        seen.largest, seen.most, subject.name, seen.smallest, seen.least,
                        seen.most / seen.least, cfg.threshold_imbalance, subject.place()))
           .advises(
-              "Weight the loss by class, sample rare classes more often, and look at recall "
-              "per class instead of accuracy.");
+              "Weight the loss by class, or sample rare classes more often. Judge by recall per "
+              "class, not by accuracy.");
     } else {
       const double rate = seen.worst.wrong / seen.worst.labels;
       finding = Finding::that("misprediction", rate);
@@ -384,7 +386,7 @@ struct ClassImbalance {
                          100 * rate, seen.worst.labels, seen.worst.which, subject.name,
                          100 * cfg.threshold_misprediction, subject.place()))
           .advises(
-              "Rare classes are given up first: weight the loss by class or sample them more "
+              "A model gives up rare classes first. Weight the loss by class, or sample them more "
               "often.")
           .with("class", static_cast<std::int64_t>(seen.worst.which));
     }
@@ -406,15 +408,14 @@ RuleDescriptor class_imbalance() {
   return {
       .name = "class_imbalance",
       .original_name = "ClassImbalance",
-      .title = "Classes are far from equally frequent, or rare ones are predicted wrong.",
+      .title = "Some classes are far rarer than others, or rare ones are predicted wrong.",
       .unit = "accumulator",
       .needs = "collections labels and predictions with statistic classes",
       .presets =
-          "tocsin also fires when 80 labels are all of one class, or steps have one class each; it "
-          "judges from 100 labels on, "
-          "asks that the imbalance is more than chance makes, and leaves out what is uneven by "
-          "nature (more labels than samples: words, points) and rare classes that are predicted "
-          "wrong, as healthy models do at first.",
+          "tocsin also fires when 80 labels are all of one class, or each step has one class. It "
+          "judges from 100 labels on, and asks for more imbalance than chance makes. It leaves out "
+          "what is uneven by nature (more labels than samples: words, points). It also leaves out "
+          "wrong predictions of rare classes, which healthy models make at first.",
       .severity = core::Severity::warning,
       .version = "6",
       .groups = group::kDefault | group::kPyTorch | group::kXGBoost,

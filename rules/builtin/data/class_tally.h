@@ -31,7 +31,7 @@ struct Classes {
 /// The parameter `ignore_labels` of rules of labels. What is below 0 the hook leaves out by itself where there is a score per class.
 inline void read_ignored(config::Reader& in, Classes& classes) {
   std::vector<std::string> labels;
-  read_items(in, "ignore_labels", labels, "labels that are no classes, such as 255");
+  read_items(in, "ignore_labels", labels, "labels that are not classes, such as 255");
   classes.ignored.clear();
   for (const std::string& label : labels) {
     std::int64_t number = 0;

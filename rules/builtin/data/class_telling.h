@@ -56,62 +56,59 @@ inline Finding class_finding(unsigned kind, const Subject& subject, const ClassC
     const double w = ClassWindow::share_of(worst);
     out = Finding::that("w", w);
     out.is("<", "limit", usual.limit(bounds))
-        .titled(names, one ? Verb::is : Verb::are, "not told apart")
-        .says(
-            sentence("Outputs of {} do not tell {} from the other classes: of {} pairs of samples "
-                     "one of which is "
-                     "of {}, that one is the likelier for it in {} %; of the usual class in {} %.",
-                     subject.name, names, worst[C::pairs], first, 100 * w, 100 * usual.share))
+        .titled(names, one ? Verb::is : Verb::are, "not told apart from the others")
+        .says(sentence(
+            "{0} does not tell {1} from the other classes: in {4} % of {2} pairs the sample of {3} "
+            "has the higher score for it (usual class: {5} %, chance: 50 %).",
+            subject.name, names, worst[C::pairs], first, 100 * w, 100 * usual.share))
         .advises(
-            "Labels of this class that were shuffled or mixed up with others, or inputs that do "
-            "not "
-            "hold what tells it apart: look at 20 of its samples.")
+            "Look at 20 samples of this class. Most probable first: labels shuffled or mixed up "
+            "with other classes; inputs that do not hold what distinguishes it.")
         .with("pairs", worst[C::pairs])
         .with("usual_w", usual.share);
   } else if (kind == ClassCourse::kNeverAnswered) {
     out = Finding::that("times_answered", 0);
     out.is("==", "limit", 0)
-        .titled(names, one ? Verb::is : Verb::are, "never the answer")
+        .titled(names, one ? Verb::is : Verb::are, "never predicted")
         .says(sentence(
-            "No answer of {} is {}: of {} samples {} are of {}, and they cost no less than "
-            "guessing by class frequency ({} each). Of the usual class {} % are right.",
+            "{0} never predicts {1}. {3} of {2} samples are of {4}; their mean loss, {5}, is no "
+            "lower than guessing by class frequency. {6} % of the usual class are right.",
             subject.name, names, course.window.samples, worst[C::labels], first,
             worst[C::loss] / worst[C::labels], 100 * usual.right))
         .advises(
-            "A weight or bias of this class that is off, a mask over the outputs, or labels of "
-            "this class that training has under another number.")
+            "Most probable first: a wrong weight or bias of this class; a mask over the outputs; "
+            "another number for this class in training.")
         .with("labels", worst[C::labels])
         .with("usual_right", usual.right);
   } else if (kind == ClassCourse::kNeverSeen) {
     out = Finding::that("trained", 0);
     out.is("==", "limit", 0)
         .titled(names, one ? Verb::is : Verb::are, "missing in training")
-        .says(
-            sentence("{} of {} samples of evaluation are of {}; of {} targets of training none is.",
-                     worst[C::labels], course.window.samples, first, course.window.trained))
+        .says(sentence("{} of {} evaluation samples are of {}, but none of {} training targets.",
+                       worst[C::labels], course.window.samples, first, course.window.trained))
         .advises(
-            "A class that the split or a filter took away, another map of classes in training, or "
-            "training data that are sorted by class and not shuffled.")
+            "Most probable first: a split or filter that removed this class; another class map in "
+            "training; training data sorted by class and not shuffled.")
         .with("labels", worst[C::labels]);
-    if (!one) out.adds("The same is true of others: " + names + ".");
+    if (!one) out.adds("All that are concerned: " + names + ".");
   } else {
     const double here = worst[C::labels] / course.window.samples;
     const double there = worst[C::trained] / course.window.trained;
     out = Finding::that("trained_share", there);
     out.is("<", "limit", here / ClassCourse::kRarer)
         .titled(names, one ? Verb::is : Verb::are, "rare in training")
-        .says(sentence("{} % of the samples of evaluation and {} % of the targets of training are "
-                       "of {}, and {} "
-                       "% of them get it as their answer; of the usual class {} % do.",
+        .says(sentence("{} % of the evaluation samples but only {} % of the training targets are "
+                       "of {}. {} % of these samples are predicted right (usual class: {} %).",
                        100 * here, 100 * there, first, 100 * worst.right_share(),
                        100 * usual.right))
         .advises(
-            "Labels of this class that became others in training, or a split that is not even. If "
-            "training is meant to have few of it: weigh its samples, or draw them more often.")
+            "Most probable first: labels of this class that became others in training; an uneven "
+            "split. If training is meant to have few of them, weight these samples or draw them "
+            "more often.")
         .with("share", here)
         .with("right_share", worst.right_share());
     out.severity = core::Severity::info;
-    if (!one) out.adds("The same is true of others: " + names + ".");
+    if (!one) out.adds("All that are concerned: " + names + ".");
   }
   std::string all;
   for (const std::uint32_t number : which) all += (all.empty() ? "" : " ") + std::to_string(number);

@@ -72,15 +72,16 @@ struct Collapse {
                                                mode_bit(core::Mode::eval))};
   }
   static void read(config::Reader& in, Config& cfg, Preset) {
-    in.optional(
-        "spread", cfg.spread, config::between(0.0, 1.0),
-        "variance of the outputs, as a share of the targets', below which they are constant");
+    in.optional("spread", cfg.spread, config::between(0.0, 1.0),
+                "variance of the outputs, as a share of that of the targets, below which they are "
+                "constant");
     in.optional("share", cfg.bounds.share, config::between(0.51, 0.9),
-                "share of pairs that must fit their own targets better than each other's");
+                "least share of pairs whose outputs fit their own targets better than each other's "
+                "(chance: 0.5)");
     in.optional("skill", cfg.bounds.skill, config::between(0.0, 1.0),
-                "skill (1 - loss / loss of the best constant) that a model must show");
+                "least skill of a model (1 - loss / loss of the best constant)");
     in.optional("alpha", cfg.bounds.alpha, config::between(1e-9, 0.1),
-                "chance of a false alarm per run where the share is reached");
+                "chance of a false alarm per run");
   }
   static std::vector<Need> needs(const Config&) { return {{"ledger"}}; }
   static void adjust(const Config&, Program& program) {

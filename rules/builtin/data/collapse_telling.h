@@ -63,16 +63,15 @@ inline Finding constant_finding(const Subject& subject, const OutputCourse& cour
   Finding out = Finding::that("spread", course.ratio);
   out.is("<", "limit", std::sqrt(spread))
       .titled("model", Verb::has, "the same output for all inputs")
-      .says(
-          sentence("Up to {} the outputs of {} {}: their deviation over the samples is {} of that "
-                   "of the targets.",
-                   subject.place(), subject.name,
-                   course.differed > 0 ? "have become the same for all samples"
-                                       : "have been the same for all samples in every step",
-                   course.ratio))
+      .says(sentence("The outputs of {1} {2} (up to {0}): their deviation over the samples is {3} "
+                     "times that of the targets (limit {4}).",
+                     subject.place(), subject.name,
+                     course.differed > 0 ? "have become equal for all samples"
+                                         : "have been equal for all samples in every step",
+                     course.ratio, std::sqrt(spread)))
       .advises(
-          "In this order: units in front of the output that are all dead or saturated, an input "
-          "that does not reach the output, weights that a rate too high or decay erased, targets "
+          "Most probable first: dead or saturated units before the output; an input that does not "
+          "reach the output; weights erased by a learning rate or decay that is too high; targets "
           "on a far larger scale than the outputs.");
   if (course.widest > course.ratio) out.with("widest", course.widest);
   out.with("steps", course.flat).with("updates", course.told_at);
@@ -89,14 +88,15 @@ inline Finding one_answer_finding(const Subject& subject, const AnswerCourse& co
   out.is(">", "label_share", labels)
       .titled("model", Verb::has, "one answer to all inputs")
       .says(sentence(
-          "After {} updates the model gives one answer to {} % of the samples of {}, of which {} % "
-          "have one label, and its scores have no order (w = {} of {} pairs).{}",
-          course.told_at, 100 * answers, subject.name, 100 * labels, course.told_pairs.share(),
-          course.told_pairs.pairs, course.told_lost != 0 ? " Before that they had one." : ""))
+          "After {} updates the model gives one answer to {} % of the samples of {}, but only {} % "
+          "have one label. Its scores put {} % of {} pairs in the right order (chance: 50 %).{}",
+          course.told_at, 100 * answers, subject.name, 100 * labels,
+          100 * course.told_pairs.share(), course.told_pairs.pairs,
+          course.told_lost != 0 ? " Before that they did better." : ""))
       .advises(
-          "In this order: a rate too high, units in front of the output that are dead, classes too "
-          "rare for this loss (weights of classes, another loss), labels that do not belong to "
-          "their inputs.")
+          "Most probable first: a learning rate that is too high; dead units before the output; "
+          "classes too rare for this loss (weight the classes, or change the loss); labels that do "
+          "not belong to their inputs.")
       .with("right", course.told.right_share())
       .with("w", course.told_pairs.share())
       .with("w_limit", bounds.share)

@@ -91,29 +91,28 @@ struct Confusion {
     }
     in.optional("category_no", cfg.category_no,
                 config::if_given(config::between(2U, std::uint32_t{kMostClasses})),
-                "number of classes; null: those that occur");
+                "number of classes; null = those that occur");
     in.optional("labels", cfg.labels, config::not_empty(), "name of the labels");
     in.optional("predictions", cfg.predictions, config::not_empty(), "name of the predictions");
     in.optional("labels_collection", cfg.labels_collection, config::not_empty(),
-                "where labels are looked for when none has that name");
+                "collection of the labels if no tensor has that name");
     in.optional("predictions_collection", cfg.predictions_collection, config::not_empty(),
-                "where predictions are looked for when none has that name");
+                "collection of the predictions if no tensor has that name");
     in.optional("min_diag", cfg.min_diag, config::between(0.0, 1.0),
-                "share of a class that must be predicted right");
+                "least share of a class that must be predicted right");
     in.optional("max_off_diag", cfg.max_off_diag, config::between(0.0, 1.0),
-                "share of a class that may be taken for one other class");
+                "largest share of a class that may be predicted as one other class");
     in.optional("normalize", cfg.normalize, config::one_of({"row", "column"}),
                 "shares of the true classes (row) or of the predicted ones (column)");
     in.optional("min_support", cfg.min_support, config::at_least(1U),
-                "samples below which a class is not judged");
+                "least number of samples to judge a class");
     in.optional("decision_threshold", cfg.decision_threshold, config::between(0.0, 1.0),
                 "probability from which the hook counts a sample as class 1");
     in.optional("contrast", cfg.contrast, config::between(0.0, 1.0),
-                "a class is told of only where at least min_diag of the samples of all others are "
-                "right, and of its own fewer than this times that share; 0 = off");
+                "report a class only if at least min_diag of the samples of the others are right, "
+                "and fewer than this times that share of its own; 0 = off");
     in.optional("in_a_row", cfg.in_a_row, config::between(1U, 1000U),
-                "steps at which a class has to be mistaken, one after the other, without getting "
-                "better by 0.1");
+                "steps in a row at which a class must be wrong without improving by 0.1");
     read_ignored(in, cfg.classes);
   }
   static bool usual(const Config& cfg) { return cfg.decision_threshold == 0.5; }
@@ -267,15 +266,16 @@ struct Confusion {
     if (kind == kDiagonal) {
       finding.is("<", "min_diag", cfg.min_diag)
           .titled(sentence("class {}", worst.label), Verb::is, "confused with others")
-          .says(sentence("{} % of the samples {} class {} are right (at least {} %) at {}.",
-                         100 * worst.value, by_row ? "of" : "predicted as", worst.label,
-                         100 * cfg.min_diag, subject.place()));
+          .says(
+              sentence("{} % of the samples {} class {} are right (expected: at least {} %) at {}.",
+                       100 * worst.value, by_row ? "of" : "predicted as", worst.label,
+                       100 * cfg.min_diag, subject.place()));
     } else {
       finding.is(">", "max_off_diag", cfg.max_off_diag)
           .titled(sentence("class {}", worst.label), Verb::is,
                   sentence("confused with class {}", worst.prediction))
-          .says(by_row ? sentence("{} % of the samples of class {} are taken for class {} (limit "
-                                  "{} %) at {}.",
+          .says(by_row ? sentence("{} % of the samples of class {} are predicted as class {} "
+                                  "(limit {} %) at {}.",
                                   100 * worst.value, worst.label, worst.prediction,
                                   100 * cfg.max_off_diag, subject.place())
                        : sentence("{} % of the samples predicted as class {} are of class {} "
@@ -285,8 +285,8 @@ struct Confusion {
     }
     return finding
         .advises(
-            "Look at samples of these classes: wrong labels, too few of one of them, or two "
-            "that the input cannot tell apart.")
+            "Look at samples of these classes. Most probable first: wrong labels; too few samples "
+            "of one class; two classes that the input cannot distinguish.")
         .with("label", static_cast<std::int64_t>(worst.label))
         .with("prediction", static_cast<std::int64_t>(worst.prediction))
         .with("accuracy", matrix.right / matrix.all)
@@ -326,22 +326,20 @@ struct Confusion {
 }  // namespace
 
 RuleDescriptor confusion() {
-  return {
-      .name = "confusion",
-      .original_name = "Confusion",
-      .title = "A class is often mistaken.",
-      .unit = "step",
-      .needs = "collections labels and predictions with statistic classes",
-      .presets =
-          "tocsin asks for 70 % right and at most 30 % taken for one other class, of classes "
-          "with 10 samples, from step 10 on, and tells of those that stay behind when the others "
-          "are learned; original asks for 90 % and 10 % of every class at once, which fires on 58 "
-          "% "
-          "of healthy runs.",
-      .severity = core::Severity::warning,
-      .version = "2",
-      .groups = group::kPyTorch | group::kXGBoost,
-      .read = &read_step_set_rule<Confusion>};
+  return {.name = "confusion",
+          .original_name = "Confusion",
+          .title = "A class is often predicted wrong.",
+          .unit = "step",
+          .needs = "collections labels and predictions with statistic classes",
+          .presets =
+              "tocsin asks for 70 % right and at most 30 % predicted as one other class. It judges "
+              "classes with 10 samples from step 10 on, and reports those that stay behind when "
+              "the others are learned. original asks for 90 % and 10 % of every class at once, "
+              "which fires on 58 % of healthy runs.",
+          .severity = core::Severity::warning,
+          .version = "2",
+          .groups = group::kPyTorch | group::kXGBoost,
+          .read = &read_step_set_rule<Confusion>};
 }
 
 }  // namespace tocsin::rules

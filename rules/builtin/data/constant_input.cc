@@ -82,20 +82,17 @@ struct ConstantInput {
     return Finding::that("variance", row->variance())
         .is("<", "threshold", cfg.threshold)
         .titled(target ? "target" : subject.name, Verb::is, "constant")
-        .says(target
-                  ? sentence(
-                        "All samples of a step have one and the same target, at the latest {}, for "
-                        "{} sampled steps up to {}.",
-                        row->mean(), state.row, subject.place())
-                  : sentence(
-                        "The model's input {} is constant: {} everywhere, for {} sampled steps up "
-                        "to {}.",
-                        subject.name, row->mean(), state.row, subject.place()))
-        .advises(
-            target ? "Look at the shapes in the loss: [n] beside [n, 1] compares every output "
-                     "with every target, and what is learned is their mean."
-                   : "Look at what the data loader gives: an empty or unreadable source, a "
-                     "normalisation by zero, a mask or an augmentation that wipes everything out.")
+        .says(target ? sentence("All samples of a step have the same target (newest: {}), in {} "
+                                "sampled steps in a row up to {}.",
+                                row->mean(), state.row, subject.place())
+                     : sentence("The model's input {} is constant: {} everywhere, in {} sampled "
+                                "steps in a row up to {}.",
+                                subject.name, row->mean(), state.row, subject.place()))
+        .advises(target ? "Check the shapes in the loss: [n] beside [n, 1] compares every output "
+                          "with every target, and the model learns their mean."
+                        : "Check what the data loader returns. Most probable first: an empty or "
+                          "unreadable source; a division by zero in normalisation; a mask or "
+                          "augmentation that erases everything.")
         .since(state.since, state.row)
         .with("mean", row->mean())
         .with("count", row->count());
@@ -107,7 +104,7 @@ struct ConstantInput {
 RuleDescriptor constant_input() {
   return {.name = "constant_input",
           .original_name = "ConstantInput",
-          .title = "The model is fed with one and the same value, or trained towards one.",
+          .title = "The model's inputs or targets are all the same.",
           .unit = "tensor",
           .needs = "collection inputs",
           .presets = "",

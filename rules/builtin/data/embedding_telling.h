@@ -64,18 +64,18 @@ inline Finding embedding_finding(const Subject& subject, const EmbeddingCourse& 
       Finding::that(one ? "cosine" : "directions", one ? course.alike : course.directions);
   out.is(one ? ">" : "<", "limit", one ? EmbeddingCourse::kAlike : EmbeddingCourse::kLine)
       .titled("embeddings", Verb::have, "collapsed")
-      .says(one ? sentence("After {} updates the rows of {} point into one direction: the mean "
-                           "cosine of two is {}, at first it was {}{}.",
+      .says(one ? sentence("After {} updates the rows of {} point in one direction: the mean "
+                           "cosine of two rows is {} (at first {}){}.",
                            course.told_at, subject.name, course.alike, course.first_alike,
                            embedding_loss_course(course))
                 : sentence("After {} updates the rows of {} lie on a line: their participation "
-                           "ratio is {}, at first it was {}{}.",
+                           "ratio is {} (at first {}){}.",
                            course.told_at, subject.name, course.directions, course.first_directions,
                            embedding_loss_course(course)))
       .advises(
-          "In this order: a loss that one point for all samples satisfies (no negatives, no "
-          "stopped gradient, no "
-          "predictor, no term of variance), a temperature or margin out of range, a rate too high.")
+          "Most probable first: a loss that one point for all samples satisfies (no negatives, no "
+          "stop-gradient, no predictor, no variance term); a temperature or margin out of range; a "
+          "learning rate that is too high.")
       .with("cosine", course.alike)
       .with("first_cosine", course.first_alike)
       .with("directions", course.directions)

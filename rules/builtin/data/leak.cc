@@ -116,10 +116,11 @@ struct Leak {
   }
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("fit", cfg.fit, config::between(0.0, 1.0),
-                "share of the labels that a column explains alone: a warning");
-    in.optional("strong_fit", cfg.strong_fit, config::between(0.0, 1.0), "the same: told as info");
+                "share of the labels that one column explains alone, above which it warns");
+    in.optional("strong_fit", cfg.strong_fit, config::between(0.0, 1.0),
+                "the same share, above which it informs");
     in.optional("overlap", cfg.overlap, config::between(0.0, 1.0),
-                "share of evaluation rows that may stand among the training rows");
+                "largest share of evaluation rows that may also be training rows");
   }
   static std::vector<Need> needs(const Config&) { return {{"ledger"}}; }
 
@@ -356,16 +357,18 @@ struct Leak {
 }  // namespace
 
 RuleDescriptor leak() {
-  return {.name = "leak",
-          .original_name = "Leak",
-          .title = "A task is too good to be true: its target or its evaluation rows are known.",
-          .unit = "metric",
-          .needs = "scalars ledger/… of the hook or of a booster's callback",
-          .presets = "",
-          .severity = core::Severity::warning,
-          .version = "2",
-          .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
-          .read = &read_step_set_rule<Leak>};
+  return {
+      .name = "leak",
+      .original_name = "Leak",
+      .title =
+          "The task is too easy: the inputs hold the target, or training holds evaluation rows.",
+      .unit = "metric",
+      .needs = "scalars ledger/… of the hook or of a booster's callback",
+      .presets = "",
+      .severity = core::Severity::warning,
+      .version = "2",
+      .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
+      .read = &read_step_set_rule<Leak>};
 }
 
 }  // namespace tocsin::rules

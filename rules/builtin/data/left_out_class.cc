@@ -69,13 +69,13 @@ struct LeftOutClass {
   }
   static void read(config::Reader& in, Config& cfg, Preset) {
     ClassBounds& bounds = cfg.bounds;
-    in.optional(
-        "lead", bounds.lead, config::between(0.05, 0.9),
-        "what each class must have above a half of the pairs, as a share of the usual class's");
+    in.optional("lead", bounds.lead, config::between(0.05, 0.9),
+                "least lead of a class over chance (half of the pairs), as a share of the usual "
+                "class's lead");
     in.optional("usual", bounds.usual, config::between(0.6, 0.99),
-                "share of pairs from which on the usual class is known");
+                "share of right pairs from which the usual class counts as learned");
     in.optional("samples", bounds.samples, config::at_least(10.0),
-                "labels and pairs from which on a class is judged");
+                "least number of labels and pairs to judge a class");
     in.optional("alpha", bounds.alpha, config::between(1e-9, 0.1),
                 "chance of a false alarm per kind, loss call and mode");
   }
@@ -153,9 +153,9 @@ struct LeftOutClass {
 RuleDescriptor left_out_class() {
   return {.name = "left_out_class",
           .original_name = "LeftOutClass",
-          .title = "A class is left out.",
+          .title = "A class is never predicted, confused with all others, or rare in training.",
           .unit = "metric",
-          .needs = "the ledger of a loss of classes",
+          .needs = "the ledger of a classification loss",
           .presets = "",
           .severity = core::Severity::warning,
           .groups = group::kDefault | group::kPyTorch,

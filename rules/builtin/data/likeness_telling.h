@@ -68,14 +68,13 @@ inline Finding tell_different(const SimilarConfig& config, const Likeness& liken
   Finding out =
       Finding::that("difference", off)
           .is(">", "tolerance", config.atol + config.rtol * std::fabs(likeness.there))
-          .titled(subject.name, Verb::is, "not what it was in the other run")
-          .says(sentence("{} is not what it was in run {} at {}: its {} is {}, there {}.",
+          .titled(subject.name, Verb::is, "different from the other run")
+          .says(sentence("{} is different from run {} at {}: its {} is {} here and {} there.",
                          subject.name, core::to_text(config.other), subject.place(), likeness.by,
                          likeness.here, likeness.there))
           .advises(
-              "Compare what both runs began with: seeds, data and their order, versions, "
-              "precision, "
-              "and the number of workers. The first tensor that differs shows where they part.")
+              "Compare how both runs began: seeds, data and their order, versions, precision, "
+              "number of workers. The first tensor that differs shows where they part.")
           .with("other_run", core::to_text(config.other))
           .with("compared_by", std::string(likeness.by))
           .with("here", likeness.here)
@@ -97,7 +96,7 @@ inline Finding tell_missing(const SimilarConfig& config, const Likeness& likenes
                             subject.place())
                  : sentence("{} is in run {} and not in this one at {}.", subject.name, other,
                             subject.place()))
-      .advises("Give both runs the same capture, or compare what both have.")
+      .advises("Give both runs the same capture settings, or compare only what both have.")
       .with("other_run", core::to_text(config.other))
       .with("only_in", here ? "this run" : "the other run");
 }

@@ -53,7 +53,7 @@ struct NlpSequenceRatio {
     cfg.by_role = preset == Preset::tocsin;
     read_items(in, "token_values", cfg.token_values, "the tokens that are counted");
     read_items(in, "token_thresholds_percent", cfg.token_thresholds_percent,
-               "percentage that each may fill, > 0 … 100; a single one holds for all");
+               "largest percentage of each, > 0 … 100; a single number is for all");
     cfg.tokens.clear();
     const std::size_t limits = cfg.token_thresholds_percent.size();
     if (cfg.token_values.empty()) in.error("token_values", "token_values must not be empty");
@@ -134,7 +134,7 @@ struct NlpSequenceRatio {
         .says(sentence("{} % of {} are token {} at {} (limit {} %).", 100 * state.share,
                        subject.name, token.value, subject.place(), token.threshold))
         .advises(
-            "Batches that are mostly padding waste the device: sort sequences by length, pack "
+            "Batches that are mostly padding waste the device. Sort sequences by length, pack "
             "them, or shorten the longest.")
         .with("token", token.value)
         .with("count", row->count());
@@ -151,12 +151,12 @@ struct NlpSequenceRatio {
 RuleDescriptor nlp_sequence_ratio() {
   return {.name = "nlp_sequence_ratio",
           .original_name = "NLPSequenceRatio",
-          .title = "One token fills too much of what a language model reads.",
+          .title = "One token fills too much of a language model's input.",
           .unit = "tensor",
           .needs = "collection inputs, with statistic values(0)",
           .presets =
-              "tocsin looks at integer inputs of the model, by their role; original at a name that "
-              "fits one class of models.",
+              "tocsin looks at integer inputs of the model, by role. original looks at a name that "
+              "fits one family of models.",
           .severity = core::Severity::info,
           .groups = group::kPyTorch,
           .read = &read_row_rule<NlpSequenceRatio>};

@@ -91,17 +91,13 @@ inline Finding round_finding(std::string_view kind, const Subject& subject,
   out.is("<", "limit", bounds.skill)
       .titled("model", memorised ? Verb::has : Verb::is,
               memorised ? "memorised its training data" : "no better than chance")
-      .says(
-          sentence("From round {} to {} the loss of {} is {}; the best constant answer costs {}{}",
-                   course.told_from, course.told_at, subject.name, loss, trivial,
-                   memorised ? ", while the training data is fitted better than that by half of "
-                               "its loss or more."
-                             : "."))
-      .advises(memorised
-                   ? "Labels that are noise in training or in this set, rows of another world, or "
-                     "far too little data."
-                   : "Labels shuffled or misaligned with their rows, columns without information, "
-                     "or trees that may not split.")
+      .says(sentence("Over rounds {} to {} the loss of {} is {}; the best constant answer has {}{}",
+                     course.told_from, course.told_at, subject.name, loss, trivial,
+                     memorised ? ", and training at most half of that." : "."))
+      .advises(memorised ? "Most probable first: label noise in training or in this set; rows from "
+                           "another distribution; far too little data."
+                         : "Most probable first: labels shuffled or misaligned with their rows; "
+                           "columns without information; trees that cannot split.")
       .with("loss", loss)
       .with("trivial", trivial)
       .with("rounds", course.told_at);
@@ -118,8 +114,8 @@ inline Finding pairing_finding(std::string_view kind, const Subject& subject,
   const double skill = PairingCourse::skill_of(sums);
   const double loss = (sums.unit - sums.difference) / sums.weight;
   const double trivial = sums.unit / sums.weight;
-  const std::string_view guess = call.has(LedgerCall::labels) ? "guessing by class frequency costs"
-                                                              : "the best constant answer costs";
+  const std::string_view guess = call.has(LedgerCall::labels) ? "guessing by class frequency has"
+                                                              : "the best constant answer has";
   const double w = course.told_pairs.share();
   const double pairs = course.told_pairs.pairs;
   const bool unpaired = course.unpaired != 0;
@@ -131,60 +127,54 @@ inline Finding pairing_finding(std::string_view kind, const Subject& subject,
     out = Finding::that("steps", course.bare_in_a_row >= PairingCourse::kBareInARow
                                      ? course.bare_in_a_row
                                      : course.bare);
-    out.titled(subject.name, Verb::has, "no targets that count")
-        .says(sentence(
-            "Up to {} no target of {} counts in {} of {} steps ({} in a row), so its loss "
-            "says nothing there.",
-            subject.place(), subject.name, course.bare, course.steps, course.bare_in_a_row))
+    out.titled(subject.name, Verb::has, "only ignored targets")
+        .says(sentence("All targets of {1} are ignored in {2} of {3} steps ({4} in a row, up to "
+                       "{0}), so its loss says nothing there.",
+                       subject.place(), subject.name, course.bare, course.steps,
+                       course.bare_in_a_row))
         .advises(
-            "All targets are ignored or padded: check ignore_index, the mask, and whether texts "
-            "are cut off before their answer.");
+            "Check ignore_index, the mask, and whether texts are cut off before their answer.");
   } else if (kind == "worse") {
     out = Finding::that("skill", skill);
     out.is("<", "limit", -bounds.worse)
         .titled("model", Verb::is, "worse than one constant answer")
-        .says(sentence("From update {} to {} the loss of {} is {}; {} {}.", course.told_from,
+        .says(sentence("Over updates {} to {} the loss of {} is {}; {} {}.", course.told_from,
                        course.told_at, subject.name, loss, guess, trivial))
         .advises(
-            "Targets on another scale than the outputs, a wrong sign or reduction of the loss, or "
-            "a "
-            "rate too high.");
+            "Most probable first: targets on another scale than the outputs; a wrong sign or "
+            "reduction of the loss; a learning rate that is too high.");
   } else if (kind == "memorised") {
     out = Finding::that("w", w);
     out.is("<", "limit", bounds.carried)
         .titled("model", Verb::has, "memorised its training data")
-        .says(sentence(
-            "After {} updates training does better than a constant answer by {} of its loss "
-            "or more, but in evaluation the outputs fit their own targets hardly better than "
-            "other samples' (w = {} of {} pairs).",
-            course.told_at, bounds.learned, w, pairs))
+        .says(sentence("After {} updates training beats one constant answer by {} % of its loss or "
+                       "more. In evaluation, the outputs fit their own targets better than another "
+                       "sample's in only {} % of {} pairs (chance: 50 %).",
+                       course.told_at, 100 * bounds.learned, 100 * w, pairs))
         .advises(
-            "Labels that are noise in training or in evaluation, inputs and targets of the "
-            "evaluation out of order, or far too little data.");
+            "Most probable first: label noise in training or evaluation; evaluation inputs and "
+            "targets out of order; far too little data.");
   } else {
     const bool forgot = kind == "forgot";
     out = Finding::that("w", w);
     out.is("<", "limit", bounds.share)
         .titled("model", forgot ? Verb::has : Verb::is,
                 forgot ? "lost what it had learned" : "no better than chance");
-    std::string fits =
-        pairs > 0
-            ? sentence(
-                  "the outputs fit their own targets no better than other samples' (w = {} of "
-                  "{} pairs)",
-                  w, pairs)
-            : "the outputs are the same for all samples";
-    out.says(forgot
-                 ? sentence("Since update {} the loss of {} is {}; {} {}, and {}. Before that they "
-                            "did.",
-                            course.told_from, subject.name, loss, guess, trivial, fits)
-                 : sentence("After {} updates the loss of {} is {}; {} {}, and {}.", course.told_at,
-                            subject.name, loss, guess, trivial, fits));
+    std::string fits = pairs > 0 ? sentence(
+                                       "The outputs fit their own targets better than another "
+                                       "sample's in {} % of {} pairs (chance: 50 %)",
+                                       100 * w, pairs)
+                                 : "The outputs are the same for all samples";
+    out.says(forgot ? sentence("Since update {} the loss of {} is {}; {} {}. {}. Before that the "
+                               "model was better.",
+                               course.told_from, subject.name, loss, guess, trivial, fits)
+                    : sentence("After {} updates the loss of {} is {}; {} {}. {}.", course.told_at,
+                               subject.name, loss, guess, trivial, fits));
     out.advises(
-        forgot
-            ? "A rate too high, decay that erases, or data that changed."
-            : "Labels shuffled or misaligned with their inputs, frozen layers, a rate too high, or "
-              "an input without information.");
+        forgot ? "Most probable first: a learning rate that is too high; weight decay that erases "
+                 "what was learned; data that changed."
+               : "Most probable first: labels shuffled or misaligned with their inputs; frozen "
+                 "layers; a learning rate that is too high; inputs without information.");
   }
   if (run.planned > 0 && 2 * run.updates > run.planned) out.severity = core::Severity::error;
   if (kind == "no_targets") return out;

@@ -117,15 +117,18 @@ struct Parity {
   }
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("margin", cfg.margin, config::between(0.0, 1.0),
-                "share of labels or elements of a booster's set that may lie elsewhere");
+                "largest share of labels or elements of a booster's set that may be distributed "
+                "differently");
     in.optional("errors", cfg.bounds.errors, config::at_least(1.0),
-                "difference of evaluation and training that is none, in its errors");
+                "differences below this many standard errors do not count");
     in.optional("moved", cfg.bounds.moved, config::between(0.0, 10.0),
-                "deviations that mean or deviation may differ by; share of labels");
+                "how far mean or deviation may differ, in deviations of training; for classes a "
+                "share of the labels");
     in.optional("loss", cfg.bounds.loss, config::at_least(0.0),
-                "share of the trivial loss that the first evaluation may be worse by");
+                "how much worse than training the first evaluation may be, as a share of the best "
+                "constant's loss");
     in.optional("shifted", cfg.shifted,
-                "evaluation is meant to see another world: only stops_on_training is judged");
+                "evaluation is meant to differ: judge only stops_on_training");
   }
   static std::vector<Need> needs(const Config&) { return {{"ledger"}}; }
 
@@ -226,12 +229,11 @@ struct Parity {
   static Finding stops(const std::string& name) {
     return Finding::that("stops_on_training", 1)
         .is("==", "limit", 1)
-        .titled("early stopping", Verb::does_not, "see unseen rows")
-        .says(
-            sentence("Early stopping goes by {}, which is the training set: it cannot see when the "
-                     "model begins to learn by heart.",
-                     name))
-        .advises("Put a set that is not trained on last in evals, or name it in EarlyStopping.");
+        .titled("early stopping", Verb::does_not, "watch a held-out set")
+        .says(sentence(
+            "Early stopping watches {}, which is the training set: it cannot notice overfitting.",
+            name))
+        .advises("Put a held-out set last in evals, or name it in EarlyStopping.");
   }
 
   static Finding other_targets(const Config& cfg, const std::string& name, const LedgerSet& data,
@@ -240,15 +242,15 @@ struct Parity {
     return Finding::that("distance", gap.distance)
         .is(">", "limit", gap.allowed(cfg.margin))
         .titled(name, Verb::has, "other labels than training")
-        .says(sentence(
-            "The labels of {} are not distributed like those of training: {} % of them "
-            "{} (training differs from itself by {} %; {} and {} labels).",
-            name, 100 * gap.distance,
-            classes ? "would have to change their class" : "lie on the other side of one value",
-            100 * data.field("target_drift"), gap.n, gap.m))
+        .says(
+            sentence("The labels of {} are distributed differently than in training: {} % {} (two "
+                     "parts of training: {} %; {} and {} labels).",
+                     name, 100 * gap.distance,
+                     classes ? "would have to change class" : "lie on the other side of one value",
+                     100 * data.field("target_drift"), gap.n, gap.m))
         .advises(
-            "Check how the sets were split (sorted data, one class or period in one set) and that "
-            "both have the same unit and the same map of classes.")
+            "Check how the sets were split (sorted data, one class or period in one set). Check "
+            "that both use the same unit and class map.")
         .with("drift", data.field("target_drift"))
         .with("log_probability", gap.log_chance(cfg.margin));
   }
@@ -257,14 +259,13 @@ struct Parity {
                               const Gap& gap) {
     return Finding::that("distance", gap.distance)
         .is(">", "limit", gap.allowed(cfg.margin))
-        .titled(column, Verb::is, "distributed otherwise in " + name)
-        .says(sentence(
-            "Column {} of {} is not distributed like that of training: {} % of its elements "
-            "lie on the other side of one value ({} and {} elements).",
-            column, name, 100 * gap.distance, gap.n, gap.m))
+        .titled(column, Verb::is, "distributed differently in " + name)
+        .says(sentence("Column {} of {} is distributed differently than in training: {} % of its "
+                       "elements lie on the other side of one value ({} and {} elements).",
+                       column, name, 100 * gap.distance, gap.n, gap.m))
         .advises(
-            "Check that both sets went through the same preparation (scaling, encoding, order of "
-            "columns) and how they were split.")
+            "Check that both sets get the same preparation (scaling, encoding, order of columns), "
+            "and how they were split.")
         .with("column", column)
         .with("log_probability", gap.log_chance(cfg.margin));
   }
@@ -434,7 +435,7 @@ struct Parity {
 RuleDescriptor parity() {
   return {.name = "parity",
           .original_name = "Parity",
-          .title = "Evaluation does not see the world that training sees.",
+          .title = "Evaluation gets other inputs, targets or losses than training.",
           .unit = "metric",
           .needs = "the ledger",
           .presets = "",

@@ -28,8 +28,8 @@ struct ProbabilitiesIntoLoss {
 
   static constexpr std::size_t kMostCalls = 64;
   static constexpr const char* kAdvice =
-      "Remove the softmax in front of the loss: it applies its own, and the gradients of the two "
-      "together are far too small.";
+      "Remove the softmax before the loss. The loss applies its own, and the two together make "
+      "gradients far too small.";
 
   struct Config {
     std::uint32_t samples = 3;
@@ -52,7 +52,8 @@ struct ProbabilitiesIntoLoss {
                          "^ledger/.+/(ceiling|samples|trivial)$"}};
   }
   static void read(config::Reader& in, Config& cfg, Preset) {
-    in.optional("samples", cfg.samples, config::at_least(1U), "saved steps in a row");
+    in.optional("samples", cfg.samples, config::at_least(1U),
+                "saved steps in a row that must show it");
     in.optional("tolerance", cfg.tolerance, config::between(0.0, 0.5),
                 "how far from 1 the mean sum of a row may be");
   }
@@ -92,14 +93,13 @@ struct ProbabilitiesIntoLoss {
       std::string most;
       if (call.has(LedgerCall::trivial)) {
         const double trivial = call[LedgerCall::trivial] / call[LedgerCall::samples];
-        most = sentence("; the best constant answer costs {}", trivial);
+        most = sentence("; the best constant answer has {}", trivial);
         finding.with("trivial", trivial);
       }
       return finding.titled(subject.name, Verb::is, "given probabilities instead of logits")
-          .says(
-              sentence("{} gets probabilities at {}, as in {} saved steps in a row, but it expects "
-                       "logits: the loss of a sample cannot fall below {}{}.",
-                       subject.name, subject.place(), cfg.samples, ceiling, most))
+          .says(sentence("{} gets probabilities at {}, as in {} saved steps in a row, but expects "
+                         "logits. The loss of a sample cannot fall below {}{}.",
+                         subject.name, subject.place(), cfg.samples, ceiling, most))
           .advises(kAdvice);
     });
   }
@@ -126,8 +126,8 @@ struct ProbabilitiesIntoLoss {
         Finding finding = Finding::that("row_sum", *sum);
         finding.is("==", "row_sum", 1)
             .titled(subject.name, Verb::is, "given probabilities instead of logits")
-            .says(sentence("{} gets probabilities at {}: in {} saved steps in a row its values lie "
-                           "in 0 … 1 and its rows sum to 1, but this loss expects logits.",
+            .says(sentence("{} gets probabilities at {}, but expects logits. In {} saved steps in "
+                           "a row its values lie in 0 … 1 and its rows sum to 1.",
                            subject.name, subject.place(), cfg.samples))
             .advises(kAdvice)
             .with("minimum", row.row.min)
@@ -145,7 +145,7 @@ struct ProbabilitiesIntoLoss {
 RuleDescriptor probabilities_into_loss() {
   return {.name = "probabilities_into_loss",
           .original_name = "ProbabilitiesIntoLoss",
-          .title = "A loss that expects logits is given probabilities.",
+          .title = "A loss that expects logits gets probabilities.",
           .unit = "tensor",
           .needs = "the ledger, or the input of a cross-entropy loss",
           .presets = "",

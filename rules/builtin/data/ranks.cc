@@ -71,8 +71,8 @@ struct Ranks {
   }
   static std::string unjudged(const Scope& scope) {
     if (scope.world_size() == 1 || scope.workers() < 2) return {};
-    return "no two ranks have sent the fingerprint of a batch: the hook sends it of models in "
-           "DistributedDataParallel or FullyShardedDataParallel over all ranks, and of no others";
+    return "no two ranks have sent fingerprints of their batches: the hook sends them only for "
+           "models in DistributedDataParallel or FullyShardedDataParallel over all ranks";
   }
 
   static void judge(const Config& cfg, State& state, const StepSet& set, SetReport& report) {
@@ -147,7 +147,7 @@ struct Ranks {
                        alike, now.size(), steps, subject.place(), named))
         .advises(
             "Give the data loader a DistributedSampler (or let the framework do it), or seed the "
-            "shuffling by rank. Until then more ranks learn nothing more than one.")
+            "shuffling by rank. Until then these ranks add nothing.")
         .since(since, steps)
         .with("workers", static_cast<std::uint64_t>(now.size()));
   }

@@ -86,7 +86,7 @@ struct RepeatedBatch {
   static Defaults defaults(Preset) { return {.modes = kTrainModes | mode_bit(core::Mode::eval)}; }
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("repeats", cfg.repeats, config::at_least(2U),
-                "saved train steps in a row with the same inputs");
+                "saved training steps in a row with the same inputs");
   }
   static std::vector<Need> needs(const Config&) { return {{"inputs"}, {"losses"}}; }
   static void adjust(const Config&, Program& program) {
@@ -253,17 +253,16 @@ struct RepeatedBatch {
         .is(">=", "repeats", state.row)
         .titled("training", Verb::is, "fed the same batch")
         .says(kind == kStuck
-                  ? sentence("Training gets the same batch again and again: from step {} to {} the "
-                             "model's inputs are the same at {} saved steps, and they had changed "
-                             "before.",
+                  ? sentence("Training repeats one batch: from step {} to {} the model's inputs "
+                             "are the same at {} saved steps; before that they changed.",
                              state.since, subject.place(), state.row)
-                  : sentence("Training has got one and the same batch from the start: the model's "
-                             "inputs are the same at {} saved steps up to {}, and hold less than "
-                             "half of what an evaluation has.",
+                  : sentence("Training has repeated one batch from the start: the model's inputs "
+                             "are the same at {} saved steps up to {}, with less than half of the "
+                             "elements of an evaluation.",
                              state.row, subject.place()))
         .advises(
-            "Look at what the data loader gives: an iterator that is made anew at each step, a "
-            "cache or a buffer that is never refilled, a sampler that stands still.")
+            "Check the data loader. Most probable first: an iterator created anew at each step; a "
+            "cache or buffer that is never refilled; a sampler that does not advance.")
         .since(state.since, state.row)
         .with("elements", state.elements)
         .with("evaluated_elements", state.most_held)
@@ -276,7 +275,7 @@ struct RepeatedBatch {
 RuleDescriptor repeated_batch() {
   return {.name = "repeated_batch",
           .original_name = "RepeatedBatch",
-          .title = "Training gets one and the same batch again and again.",
+          .title = "Training repeats one batch.",
           .unit = "worker",
           .needs = "collection inputs; the training loss of each step, and inputs of evaluations",
           .presets = "",

@@ -98,14 +98,14 @@ inline Finding sample_finding(const Subject& subject, const SampleCourse& course
   Finding out = Finding::that("share", course.share);
   out.is("<", "limit", SampleCourse::kHalf)
       .titled("the generator", Verb::has, "few kinds of samples")
-      .says(sentence(
-          "After {} updates {} differ in {} times as many directions as the data ({} and "
-          "{} in the newest batch), and will not reach half of it.",
-          course.told_at, subject.name, course.share, std::exp(course.made), std::exp(course.data)))
+      .says(sentence("After {} updates, {} have {} times the diversity of the data ({} against {} "
+                     "directions in the newest batch), and will not reach half of it.",
+                     course.told_at, subject.name, course.share, std::exp(course.made),
+                     std::exp(course.data)))
       .advises(
-          "Look at a batch of samples. In this order: a generator that is trained more often or "
-          "faster than its opponent, an opponent that is no longer trained or forgets, noise that "
-          "does not reach the samples, a rate too high.")
+          "Look at a batch of samples. Most probable first: a generator that trains more often or "
+          "faster than its opponent; an opponent that no longer trains; noise that does not reach "
+          "the samples; a learning rate that is too high.")
       .with("made", std::exp(course.made))
       .with("data", std::exp(course.data));
   if (run.planned > 0) out.with("planned_updates", run.planned);

@@ -106,15 +106,15 @@ class SimilarEvaluator final : public EvaluatorOf<SimilarState> {
   void on_end(Scope& scope) override {
     state.over = true;
     if (scope.is_other())
-      return scope.unjudged("this is the run with which all others are compared");
+      return scope.unjudged("this is the run that all others are compared with");
     compare(scope);
     for (std::size_t i = 0; i < state.steps.size(); ++i) {
       scope.counted(EvaluationOutcome::insufficient_data);  // the other run has not come so far
     }
     scope.summary(told(scope));
     if (scope.other() == nullptr) {
-      scope.unjudged("nothing was seen of run " + core::to_text(config_.other) +
-                     ", with which it compares: not while this rule was configured, or not so far");
+      scope.unjudged("no data was seen of run " + core::to_text(config_.other) +
+                     ", the run to compare with, since this rule was configured");
     } else if (state.same + state.similar + state.different + state.missing == 0) {
       scope.unjudged("this run and run " + core::to_text(config_.other) +
                      " have no saved step in common");
@@ -345,13 +345,13 @@ struct SimilarAcrossRuns {
   }
   static void read(config::Reader& in, SimilarConfig& cfg, Preset) {
     std::vector<std::string> others;  // the original takes a list, of exactly one
-    in.required("other_trials", others, "uid of the run that all others are compared with");
+    in.required("other_trials", others, "ID of the run that all others are compared with");
     in.optional("rtol", cfg.rtol, config::at_least(0.0),
-                "relative tolerance, of the other run's value");
+                "tolerance relative to the other run's value");
     in.optional("atol", cfg.atol, config::at_least(0.0), "absolute tolerance");
-    in.optional("equal_nan", cfg.equal_nan, "NaN in both runs is no difference");
+    in.optional("equal_nan", cfg.equal_nan, "NaN in both runs counts as equal");
     in.optional("missing", cfg.missing, config::one_of({"ignore", "hit"}),
-                "a tensor that one run alone has at a step of both");
+                "what to do about a tensor that only one of the runs has at a step of both");
     if (in.describing() || !in.has("other_trials")) return;
     if (others.size() != 1) return in.error("other_trials", "expected exactly one run");
     const std::string& other = others.front();

@@ -40,21 +40,20 @@ inline Finding world_input(const WorldBounds& bounds, double times, const WorldV
     const double limit = gap.deviation > 1 ? 1 + times * bounds.moved : 1 - times * bounds.moved;
     out.is(gap.deviation > 1 ? ">" : "<", "limit", limit);
   }
-  out.titled(name, Verb::is, "not in evaluation what it is in training")
-      .says(sentence("In evaluation {} has a mean that lies {} deviations away from that of "
+  out.titled(name, Verb::is, "different in evaluation than in training")
+      .says(sentence("In evaluation {} has a mean that is {} deviations away from that of "
                      "training, and {} times its deviation ({} and {} batches).",
                      name, gap.mean, gap.deviation, gap.eval, gap.train))
       .advises(
-          "Normalisation that only one of both has, or that one has twice; other preparation in "
-          "evaluation; another set.")
+          "Most probable first: normalisation in only one of the two, or applied twice; other "
+          "preparation in evaluation; another data set.")
       .with("moved", gap.mean)
       .with("moved_errors", gap.mean_errors)
       .with("deviation", gap.deviation)
       .with("deviation_errors", gap.deviation_errors);
   if (verdict.info) {
     out.severity = core::Severity::info;
-    out.adds(
-        "Augmentation of training, or a sampler that draws classes evenly, can be the reason.");
+    out.adds("Augmentation in training, or a sampler that balances classes, can be the reason.");
   }
   return out;
 }
@@ -66,20 +65,20 @@ inline Finding world_targets(const WorldBounds& bounds, std::string_view call,
   if (verdict.distance > 0) {
     out = Finding::that("distance", verdict.distance);
     out.is(">", "limit", bounds.moved)
-        .says(sentence("{} % of the labels of {} in evaluation would have to change their class to "
-                       "be distributed like those of training ({} and {} batches).",
+        .says(sentence("{} % of the evaluation labels of {} would have to change class to match "
+                       "training ({} and {} batches).",
                        100 * verdict.distance, call, gap.eval, gap.train));
   } else {
     out = Finding::that("moved", std::fabs(gap.mean));
     out.is(">", "limit", bounds.moved)
-        .says(sentence("In evaluation the targets of {} have a mean that lies {} deviations away "
+        .says(sentence("In evaluation the targets of {} have a mean that is {} deviations away "
                        "from that of training, and {} times its deviation ({} and {} batches).",
                        call, gap.mean, gap.deviation, gap.eval, gap.train));
   }
   out.titled("evaluation", Verb::has, "other targets than training")
       .advises(
-          "A sampler that draws classes evenly and a split by time do this on purpose. Otherwise "
-          "check the split, the unit of the targets and the map of classes.")
+          "A sampler that balances classes and a split by time do this on purpose. Otherwise check "
+          "the split, the unit of the targets and the class map.")
       .with("moved_errors", gap.mean_errors);
   out.severity = core::Severity::info;
   return out;
@@ -91,22 +90,23 @@ inline Finding world_loss(const WorldBounds& bounds, std::string_view call, cons
   if (reversed) {
     out.is("<", "training", loss.before)
         .titled("evaluation", Verb::is, "far better than training")
-        .says(sentence("The first evaluation of {} has a loss of {}; training has {} around it.",
-                       call, loss.first, loss.before))
+        .says(sentence(
+            "The first evaluation of {} has a loss of {}; training has {} around that time.", call,
+            loss.first, loss.before))
         .advises(
-            "Samples of evaluation that are trained on or are easier than those of training; heavy "
-            "augmentation or dropout in training.");
+            "Most probable first: evaluation samples that are also trained on; easier samples in "
+            "evaluation; heavy augmentation or dropout in training.");
     out.severity = core::Severity::info;
     return out;
   }
   return out.is(">", "limit", loss.before + bounds.loss * loss.trivial)
       .titled("evaluation", Verb::is, "worse than a constant while training is not")
-      .says(sentence("In the first epoch nothing is learned by heart yet, but evaluation of {} has "
-                     "a loss of {}; training has {} just before it, and the best constant {}.",
+      .says(sentence("In the first epoch, too early for overfitting, the evaluation of {} has a "
+                     "loss of {}. Training has {} just before it, and the best constant answer {}.",
                      call, loss.first, loss.before, loss.trivial))
       .advises(
-          "Another map of labels or unit of targets in evaluation, other preparation, outputs of "
-          "the wrong mode, or a set that does not belong to this training.")
+          "Most probable first: another class map or unit of targets in evaluation; other "
+          "preparation; a model in the wrong mode; a set that does not belong to this training.")
       .with("training", loss.before)
       .with("trivial", loss.trivial)
       .with("errors", loss.errors);

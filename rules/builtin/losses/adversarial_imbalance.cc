@@ -79,11 +79,10 @@ struct AdversarialImbalance {
 
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("ratio_threshold", cfg.ratio_threshold, config::greater_than(0.0),
-                "least share of the largest loss that the smallest must keep");
-    in.optional(
-        "balanced_first", cfg.balanced_first,
-        "leave out losses that were as unequal at their first values, and those that do not "
-        "move against each other: parts of one loss, several metrics");
+                "smallest ratio of the smallest loss to the largest");
+    in.optional("balanced_first", cfg.balanced_first,
+                "ignore losses that were as unequal at their start, and those that do not move "
+                "against each other: parts of one loss, several metrics");
   }
 
   static std::vector<Need> needs(const Config&) { return {{"losses"}}; }
@@ -161,14 +160,14 @@ struct AdversarialImbalance {
                          const Subject& subject) {
     return Finding::that("ratio", state.smallest / state.largest)
         .is("<", "ratio_threshold", cfg.ratio_threshold)
-        .titled(all.small_name, Verb::has, "all but won")
-        .says(sentence("{} has all but won: its median is {}, that of {} is {} ({} steps in a row, "
+        .titled(all.small_name, Verb::has, "nearly won")
+        .says(sentence("{} has nearly won: its median is {}, that of {} is {} ({} steps in a row, "
                        "up to {} step {}).",
                        all.small_name, state.smallest, all.large_name, state.largest, state.row,
                        core::to_string(subject.mode), subject.step))
         .advises(
-            "Balance the two sides: a lower learning rate or fewer updates for the winner, label "
-            "smoothing or noise for a discriminator, another loss.")
+            "Balance the two sides: lower the learning rate or make fewer updates of the winner, "
+            "add label smoothing or noise to a discriminator, or change the loss.")
         .since(state.since, state.row)
         .with("smallest", std::string(all.small_name))
         .with("largest", std::string(all.large_name))
@@ -181,7 +180,7 @@ struct AdversarialImbalance {
 RuleDescriptor adversarial_imbalance() {
   return {.name = "adversarial_imbalance",
           .original_name = "AdversarialImbalance",
-          .title = "One of several losses of a step has all but won.",
+          .title = "One of several opposed losses has nearly won.",
           .unit = "series",
           .needs = "collection losses, several of them at a step",
           .presets = "",

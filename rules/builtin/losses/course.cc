@@ -85,15 +85,15 @@ struct NormalCourse {
     CourseBounds& bounds = cfg.bounds;
     in.optional(
         "skill", bounds.skill, config::between(0.0, 1.0),
-        "skill (1 - loss / loss of the best constant) without which a loss that stands is stuck");
+        "a flat loss whose skill (1 - loss / loss of the best constant) is below this is stuck");
     in.optional("gain", bounds.gain, config::between(0.0, 1.0),
-                "where that constant is not known: share of the first loss that must be gained");
+                "if that constant is unknown: least gain, as a share of the first loss");
     in.optional("back", bounds.back, config::between(0.1, 10.0),
-                "share of its gain that a loss has lost when most of it is lost");
+                "share of its gain from which a loss has lost most of it");
     in.optional("jump", bounds.jump, config::between(0.01, 10.0),
-                "share of its gain by which a loss has jumped");
+                "rise of a loss that counts as a jump, as a share of its gain");
     in.optional("turn", bounds.turn, config::between(0.01, 10.0),
-                "share of what was gained that an evaluation must have given back");
+                "share of its gain that an evaluation must have lost");
     in.optional("alpha", bounds.alpha, config::between(1e-9, 0.1),
                 "chance of a false alarm per kind and run");
     read_train_set(in, cfg.train_set);
@@ -359,7 +359,7 @@ struct NormalCourse {
 RuleDescriptor course() {
   return {.name = "course",
           .original_name = "Course",
-          .title = "The course of a loss is not normal for its own noise.",
+          .title = "A loss is stuck, rises, jumps or scatters beyond its own noise.",
           .unit = "series",
           .needs = "collection losses",
           .presets = "",

@@ -32,9 +32,8 @@ inline Finding tell_stuck(const CourseTold& told, const std::string& loss) {
       .titled(loss, Verb::does_not, "fall")
       .since(static_cast<std::int64_t>(looks.from),
              static_cast<std::uint64_t>(32 * looks.values.length))
-      .says(sentence("{} does not fall: {} on average since step {}, {} in the first 8 values; "
-                     "over the last three "
-                     "doublings of its {} values none lies below an earlier one.{}",
+      .says(sentence("{} does not fall: {} on average since step {}, {} in the first 8 values. "
+                     "Over the last three doublings of its {} values it has not improved.{}",
                      loss, looks.level, static_cast<std::int64_t>(looks.from), told.levels.first,
                      static_cast<std::int64_t>(64 * looks.values.length), beside_constant(told)))
       .advises(
@@ -59,9 +58,8 @@ inline Finding tell_above(const CourseTold& told, const std::string& loss, bool 
       .with("log_evidence", evidence.evidence());
   if (lost) {
     return out.titled(loss, Verb::has, "lost most of its gain")
-        .says(sentence("{} has lost most of what it had gained, since step {}: first {}, best {} "
-                       "at step {}, now {} "
-                       "(each of 8 values).{}",
+        .says(sentence("{} has lost most of its gain since step {}: first {}, best {} at step {}, "
+                       "now {} (means of 8 values).{}",
                        loss, since, levels.first, levels.best,
                        static_cast<std::int64_t>(levels.best_step), levels.newest,
                        beside_constant(told)))
@@ -72,8 +70,8 @@ inline Finding tell_above(const CourseTold& told, const std::string& loss, bool 
   }
   return out.titled(loss, Verb::has, "risen above its start")
       .says(sentence(
-          "{} has risen above where it began, since step {}: {} now, {} in the first 8 values.{}",
-          loss, since, levels.newest, levels.first, beside_constant(told)))
+          "{} has risen above its start since step {}: {} now, {} in the first 8 values.{}", loss,
+          since, levels.newest, levels.first, beside_constant(told)))
       .advises(
           "Most probable first: the learning rate is far too high; the loss has the wrong sign; "
           "gradients are not "
@@ -87,15 +85,13 @@ inline Finding tell_spike(const CourseTold& told, const std::string& loss) {
       .since(static_cast<std::int64_t>(levels.row_since),
              static_cast<std::uint64_t>(levels.row * LossLevels::kChunk))
       .titled(loss, Verb::has, "jumped")
-      .says(sentence("{} jumped at step {} and has not come back: {} now, {} before (each of 8 "
-                     "values, which scatter by "
-                     "{}).",
+      .says(sentence("{} jumped at step {} and has not come back: {} now, {} before (means of 8 "
+                     "values that scatter by {}).",
                      loss, static_cast<std::int64_t>(levels.row_since), levels.newest, levels.usual,
                      levels.noise))
       .advises(
-          "Most probable first: the batches or labels since that step are other ones; the learning "
-          "rate is too high "
-          "without clipping of gradients; a checkpoint was resumed without its optimizer.")
+          "Most probable first: batches or labels changed at that step; the learning rate is too "
+          "high without gradient clipping; a checkpoint was resumed without its optimizer.")
       .with("best", levels.best)
       .with("first", levels.first);
 }
@@ -106,13 +102,12 @@ inline Finding tell_spread(const CourseTold& told, const std::string& loss) {
   const double all = std::sqrt(levels.scatters / std::max(levels.chunks, 1.0));
   Finding out = Finding::that("scatter", now);
   out.titled(loss, Verb::has, "begun to scatter")
-      .says(sentence("Single values of {} scatter by {}, ten times as much as before ({} over "
-                     "all), and their mean has "
-                     "not moved.",
+      .says(sentence("Single values of {} scatter by {}, ten times as much as before ({} over the "
+                     "whole run). Their mean has not moved.",
                      loss, now, all))
       .advises(
-          "Look at the newest batches: their size, and rare samples with large losses. What rises "
-          "next may come of it.")
+          "Look at the newest batches: their size, and rare samples with large losses. The loss "
+          "may rise next.")
       .severity = core::Severity::info;
   return out;
 }
@@ -125,15 +120,13 @@ inline Finding tell_turned(const EvaluationTurn& turn, double share, const std::
   out.is(">", "limit", std::max(share * turn.scale, EvaluationTurn::kErrors * turn.curve.spread))
       .titled(sentence("evaluation {}", what), Verb::has, "turned")
       .since(turn.curve.best_step, static_cast<std::uint64_t>(turn.passes - turn.best_at + 1))
-      .says(sentence("The evaluation {} has turned: {} now, best {} at step {}; {} % of all that "
-                     "was gained is lost "
-                     "again, in each of the last 3 evaluations.",
+      .says(sentence("The evaluation {} has turned: {} now, best {} at step {}. {} % of its gain "
+                     "is lost, in each of the last 3 evaluations.",
                      what, value, best, turn.curve.best_step,
                      turn.scale > 0 ? 100 * turn.rise() / turn.scale : 100.0))
       .advises(
-          "Most probable first: the model memorises what it trains on (keep the best checkpoint, "
-          "train shorter, more "
-          "data or augmentation, fewer parameters); evaluation data are prepared in another way "
+          "Most probable first: the model overfits (keep the best checkpoint, train shorter, add "
+          "data or augmentation, use fewer parameters); evaluation data are prepared differently "
           "than training data.")
       .with("evaluation", value)
       .with("best", best)

@@ -106,12 +106,12 @@ class FamilyEvaluator final : public EvaluatorOf<FamilyState> {
     state.ended = scope.times().ended != 0 ? scope.times().ended : scope.times().newest;
     const std::size_t known = earlier(scope);
     if (relatives(scope) == nullptr) {
-      return scope.unjudged("the run lacks what makes its family: " + listed(config_.family));
+      return scope.unjudged("the run lacks a label of its family: " + listed(config_.family));
     }
     if (state.judged == 0) {
       scope.unjudged(
-          sentence("{} earlier runs of its family are known that ended as completed before "
-                   "this one began, and it takes min_runs = {}",
+          sentence("only {} earlier runs of its family completed before this one began; min_runs = "
+                   "{} are needed",
                    known, config_.min_runs));
     }
     core::ValueMap told{{"earlier_runs", std::uint64_t{known}}, {"judged", state.judged}};
@@ -299,18 +299,17 @@ class FamilyEvaluator final : public EvaluatorOf<FamilyState> {
                      subject.name, core::to_string(subject.mode), mean, subject.step, range.runs,
                      range.median, range.spread));
     if (range.left_out > 0) {
-      out.adds(sentence("{} older runs are left out: the newer ones differ from all of them.",
+      out.adds(sentence("{} older runs do not count: the newer ones differ from all of them.",
                         range.left_out));
     }
     if (kind == kBetter) {
       return out.advises(
-          "Look whether the data or the way of measuring has changed: what is too good is often a "
-          "leak.");
+          "Check whether the data or the measurement has changed. A result that is too good is "
+          "often a leak.");
     }
     return out.advises(
-        "Compare this run's data, configuration and code with those of the earlier ones. If the "
-        "change is "
-        "meant, later runs will take it for usual once enough of them have ended.");
+        "Compare data, configuration and code of this run with those of the earlier ones. If the "
+        "change is intended, later runs count it as usual once enough of them have ended.");
   }
 
   const FamilyConfig& config_;  // of the program, which outlives it
@@ -340,15 +339,15 @@ struct FamilyBaseline {
 
   static void read(config::Reader& in, FamilyConfig& cfg, Preset) {
     in.optional("family", cfg.family,
-                "what runs of one family have in common: labels of the run, or `job`, its name");
+                "what runs of a family have in common: labels of the run, or `job`, its name");
     in.optional("min_runs", cfg.min_runs,
                 config::between(std::uint32_t{3}, std::uint32_t{kMostRuns}),
-                "earlier runs that it takes to judge one");
+                "least number of earlier runs to judge a run");
     in.optional("z_threshold", cfg.z_threshold, config::between(1.0, 10.0),
-                "how far out a healthy run may be, in standard deviations of many runs");
+                "how far a healthy run may be off, in standard deviations over many runs");
     in.optional("points", cfg.points, config::at_least(std::uint32_t{1}),
-                "pieces of training, or evaluation passes, in a row");
-    in.optional("better", cfg.better, "also tell of what is better than it ever was");
+                "pieces of training, or evaluation passes, in a row that must be off");
+    in.optional("better", cfg.better, "also report results that are better than ever");
     if (in.describing()) return;
     if (cfg.family.empty() ||
         std::find(cfg.family.begin(), cfg.family.end(), "") != cfg.family.end()) {

@@ -36,9 +36,9 @@ struct LearningRateDecay {
 
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("updates", cfg.updates, config::greater_than(0.0),
-                "updates at the largest rate that a training should be worth");
+                "least worth of a training, in updates at the largest rate");
     in.optional("share", cfg.share, config::between(1e-6, 0.5),
-                "of the largest rate, at which the decay is judged");
+                "share of the largest rate at which the decay is judged");
     in.optional("zero_updates", cfg.zero_updates, config::at_least<std::int64_t>(1),
                 "updates at a rate of exactly 0, after it was above 0");
   }
@@ -86,14 +86,14 @@ struct LearningRateDecay {
     Finding finding = Finding::that("updates_at_the_largest_rate", state.rate.total);
     return finding.is("<", "updates", cfg.updates)
         .titled(subject.name, Verb::is, "decaying too fast")
-        .says(sentence("{} has fallen from {} to {} within {} updates by step {}, and goes on so: "
-                       "all updates of "
-                       "this training together are worth {} at the largest rate.",
-                       subject.name, state.rate.largest, state.rate.current,
-                       state.rate.step - state.rate.start, subject.step, state.rate.total))
+        .says(sentence(
+            "{} fell from {} to {} within {} updates (by step {}). At this pace, the whole "
+            "training is worth {} updates at the largest rate (expected: at least {}).",
+            subject.name, state.rate.largest, state.rate.current,
+            state.rate.step - state.rate.start, subject.step, state.rate.total, cfg.updates))
         .advises(
-            "A schedule that is meant for epochs most likely steps at each batch: call "
-            "scheduler.step() once per epoch, or give it the number of updates.")
+            "Most probable: a schedule meant for epochs steps at each batch. Call scheduler.step() "
+            "once per epoch, or give it the number of updates.")
         .since(state.rate.start, state.rate.values)
         .with("largest", state.rate.largest)
         .with("value", state.rate.current)
@@ -105,12 +105,12 @@ struct LearningRateDecay {
     const std::int64_t count = state.rate.step - state.zero;
     Finding finding = Finding::that("updates_at_rate_0", static_cast<double>(count));
     return finding.is(">=", "zero_updates", static_cast<double>(cfg.zero_updates))
-        .says(sentence("{} is 0 since step {}, and training goes on: {} updates until step {} have "
-                       "changed nothing.",
+        .says(sentence("{} is 0 since step {}, but training continues: {} updates until step {} "
+                       "have changed nothing.",
                        subject.name, state.zero, count, subject.step))
         .advises(
-            "The schedule has ended before the training: give it the number of updates, or call "
-            "scheduler.step() once per epoch if it counts epochs. Or end the training here.")
+            "Give the schedule the number of updates. If it counts epochs, call scheduler.step() "
+            "once per epoch. Or end the training here.")
         .since(state.zero, state.rate.values)
         .with("largest", state.rate.largest)
         .with("value", state.rate.current);
@@ -122,7 +122,7 @@ struct LearningRateDecay {
 RuleDescriptor learning_rate_decay() {
   return {.name = "learning_rate_decay",
           .original_name = "LearningRateDecay",
-          .title = "The learning rate is gone before anything can be learned.",
+          .title = "The learning rate decays before the model can learn.",
           .unit = "series",
           .needs = "the scalar learning_rate, which the hook sends",
           .presets = "",

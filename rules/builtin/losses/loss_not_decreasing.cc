@@ -115,9 +115,9 @@ struct LossNotDecreasing {
     in.optional("num_steps", cfg.num_steps, config::at_least(std::int64_t{1}),
                 "steps between two evaluations");
     in.optional("diff_percent", cfg.diff_percent, config::between(0.0, 99.999999),
-                "original: least fall in percent");
+                "original: smallest fall, in percent");
     in.optional("increase_threshold_percent", cfg.increase_threshold_percent,
-                config::greater_than(0.0), "original: rise in percent that is too much");
+                config::greater_than(0.0), "original: largest rise, in percent");
     in.optional("mode", cfg.mode,
                 "original: EVAL, TRAIN or GLOBAL; unset: the first that has data");
     in.choices("mode",
@@ -126,12 +126,10 @@ struct LossNotDecreasing {
                 config::between(std::uint32_t{0}, LossInterval::kRow),
                 "original: evaluations without a fall of diff_percent; 0 = off");
     in.optional("noise_factor", cfg.noise_factor, config::at_least(0.0),
-                "tocsin: how much the scatter of the losses counts; 0 = they are judged as if they "
-                "had none");
-    in.optional(
-        "jump_margin", cfg.jump_margin, config::at_least(0.0),
-        "tocsin: share of the range of the 20 losses before by which the newest 5 must all lie "
-        "above them; 0 = off");
+                "tocsin: weight of the scatter of the losses; 0 = judged as if they had none");
+    in.optional("jump_margin", cfg.jump_margin, config::at_least(0.0),
+                "tocsin: a jump is when the newest 5 losses lie above the 20 before by this share "
+                "of their range; 0 = off");
     read_train_set(in, cfg.train_set);
     if (!cfg.mode) return;
     std::string lower = *cfg.mode;
@@ -221,16 +219,16 @@ struct LossNotDecreasing {
 
   static Finding explain(const Config& cfg, const State& state, const Subject& subject,
                          unsigned kind, bool lack) {
-    const std::string loss = sentence("{}{} ({})", lack ? "What lacks to 1 of " : "", subject.name,
-                                      core::to_string(subject.mode));
+    const std::string loss =
+        sentence("{}{} ({})", lack ? "1 minus " : "", subject.name, core::to_string(subject.mode));
     Finding finding = cfg.original
                           ? tell_interval(cfg, state, loss, kind)
                           : tell_curve(state, state.jump, state.tail.back().step, loss, kind);
     finding.advises(kind == kPlateau || kind == kStuck
-                        ? "Check the learning rate (too low or far too high), that gradients reach "
-                          "the layers, and that data and labels belong together."
-                        : "Lower the learning rate or clip gradients, and look at what changed at "
-                          "that step: schedule, data, or a resumed checkpoint.");
+                        ? "Most probable first: a learning rate far too high or too low; gradients "
+                          "that do not reach the layers; labels that do not belong to their inputs."
+                        : "Lower the learning rate or clip gradients. Check what changed at that "
+                          "step: schedule, data, or a resumed checkpoint.");
     core::ValueList tail;
     for (std::size_t i = kTail - state.tail_size; i < kTail; ++i) {
       tail.emplace_back(core::ValueList{state.tail[i].step, state.tail[i].loss});
@@ -244,12 +242,12 @@ struct LossNotDecreasing {
 RuleDescriptor loss_not_decreasing() {
   return {.name = "loss_not_decreasing",
           .original_name = "LossNotDecreasing",
-          .title = "A loss stops falling, jumps up, or loses what it had gained.",
+          .title = "A loss stops falling, jumps up, or loses its gain.",
           .unit = "series",
           .needs = "collection losses",
           .presets =
-              "tocsin smooths the train loss and asks for clear signs (stuck from the start, "
-              "doubled, far above its best, half of the gain lost, a jump); original compares two "
+              "tocsin smooths the training loss and asks for clear signs: stuck from the start, "
+              "doubled, far above its best, half of the gain lost, a jump. original compares two "
               "single values num_steps apart, which fires on 78 % of healthy runs.",
           .severity = core::Severity::warning,
           .version = "14",

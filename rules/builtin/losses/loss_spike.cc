@@ -60,13 +60,13 @@ struct LossSpike {
 
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("z_threshold", cfg.z_threshold, config::greater_than(0.0),
-                "robust deviations above the median that are too much");
+                "largest robust deviations above the median");
     in.optional("window", cfg.window, config::between(std::uint32_t{kLeast}, std::uint32_t{kMost}),
-                "values that the loss is compared with");
+                "number of earlier values to compare with");
     in.optional("points", cfg.points, config::at_least(std::uint32_t{1}),
-                "steps in a row that make a spike");
+                "steps in a row above the limit that make a spike");
     in.optional("recovery_steps", cfg.recovery_steps, config::at_least(std::int64_t{1}),
-                "steps within which a spike must have gone to be a transient one");
+                "a spike that ends within this many steps is transient");
     read_train_set(in, cfg.train_set);
   }
 
@@ -181,21 +181,20 @@ struct LossSpike {
         .with("value", state.value);
     if (kind == kTransient) {
       finding.titled(where, Verb::has, "jumped and come back")
-          .says(sentence("{} jumped to {} at step {}, far above its usual {}, and has come back by "
-                         "step {}.",
-                         where, state.highest, state.since, state.median, subject.step))
-          .advises("Look at the batches of those steps; gradient clipping keeps such jumps short.")
+          .says(sentence(
+              "{} jumped to {} at step {}, far above its usual {}, and came back by step {}.",
+              where, state.highest, state.since, state.median, subject.step))
+          .advises("Look at the batches of those steps. Gradient clipping keeps such jumps short.")
           .severity = core::Severity::info;
       return finding;
     }
     return finding.titled(where, Verb::has, "jumped")
-        .says(sentence("{} jumped at step {} and has not come back: {} at step {}, usual before "
-                       "were {} ± {}.",
-                       where, state.since, state.value, subject.step, state.median,
-                       state.deviation))
+        .says(sentence(
+            "{} jumped at step {} and has not come back: {} at step {}, usual before: {} ± {}.",
+            where, state.since, state.value, subject.step, state.median, state.deviation))
         .advises(
-            "Go back to a checkpoint before the jump, lower the learning rate or clip gradients, "
-            "and leave out the batches of those steps.");
+            "Resume from a checkpoint before the jump, lower the learning rate or clip gradients, "
+            "and skip the batches of those steps.");
   }
 };
 

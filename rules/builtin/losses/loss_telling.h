@@ -23,8 +23,8 @@ inline Finding tell_row(const LossLimits& cfg, const LossInterval& state, const 
   return Finding::that("largest_fall_percent", fall)
       .is("<", "diff_percent", cfg.diff_percent)
       .titled(loss, Verb::does_not, "fall")
-      .says(sentence("{} does not get below {} at step {}: the least of the {} evaluations since "
-                     "is {} (limit {} %).",
+      .says(sentence("{} has not fallen below its {} of step {}: the lowest of the {} evaluations "
+                     "since is {} (limit {} %).",
                      loss, reference, state.row_start.step, k, least, cfg.diff_percent))
       .since(state.row_start.step, std::uint64_t{k} + 1)
       .with("reference", reference)
@@ -48,9 +48,10 @@ inline Finding tell_interval(const LossLimits& cfg, const LossInterval& state,
     finding = Finding::that("fall_percent", state.change);
     finding.is("<", "diff_percent", cfg.diff_percent)
         .titled(loss, Verb::has, "stopped falling")
-        .says(sentence("{} has stopped falling: {} at step {}, {} at step {} (less than {} %).",
-                       loss, state.before.loss, state.before.step, state.newest.loss,
-                       state.newest.step, cfg.diff_percent));
+        .says(sentence(
+            "{} has stopped falling: {} at step {}, {} at step {} (expected: a fall of {} %).",
+            loss, state.before.loss, state.before.step, state.newest.loss, state.newest.step,
+            cfg.diff_percent));
   }
   return finding.since(state.before.step, 2)
       .with("loss", state.newest.loss)
@@ -69,8 +70,8 @@ inline Finding tell_curve(const LossCurve& state, const LossJump& jump, std::int
       finding.is("<", "least_gain", 0.1)
           .since(state.first_step, state.seen)
           .titled(loss, Verb::does_not, "fall")
-          .says(sentence("{} does not fall: it began at {} and its best is {} up to step {}, "
-                         "without an improvement of 1 % over the last {} points.",
+          .says(sentence("{} does not fall: it began at {} and its best is {} up to step {}. It "
+                         "has not improved by 1 % over the last {} points.",
                          loss, state.first, state.best, state.now.step,
                          std::min(std::uint32_t{LossCurve::kStuckPoints}, state.seen - 1)));
       break;
@@ -93,16 +94,15 @@ inline Finding tell_curve(const LossCurve& state, const LossJump& jump, std::int
       finding.observed = {"least_of_the_newest", jump.least};
       finding.is(">", "largest_before", jump.most)
           .titled(loss, Verb::has, "jumped")
-          .says(sentence(
-              "{} has jumped: its newest {} values are {} and more up to step {}, and none "
-              "of the {} before was above {}.",
-              loss, LossJump::kNew, jump.least, newest, LossJump::kOld, jump.most));
+          .says(sentence("{} has jumped: its newest {} values are at least {} up to step {}; none "
+                         "of the {} before was above {}.",
+                         loss, LossJump::kNew, jump.least, newest, LossJump::kOld, jump.most));
       break;
     default:
       finding.is(">", "limit", state.best + 0.5 * (state.first - state.best))
           .titled(loss, Verb::has, "lost most of its gain")
-          .says(sentence("{} has lost more than half of what it had gained: first {}, best {} at "
-                         "step {}, now {} at step {}.",
+          .says(sentence("{} has lost more than half of its gain: first {}, best {} at step {}, "
+                         "now {} at step {}.",
                          loss, state.first, state.best, state.best_step, state.now.loss,
                          state.now.step));
   }

@@ -42,7 +42,7 @@ struct ModeMismatch {
 
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("steps", cfg.steps, config::at_least(std::uint32_t{1}),
-                "train steps in a row with the model in its evaluation state");
+                "training steps in a row with the model in evaluation mode");
   }
 
   static void on_step(const Config& cfg, SeriesMemory& memory, const StepPoint& point,
@@ -85,24 +85,24 @@ struct ModeMismatch {
     if (kind == kTrainState) {
       return Finding::that("training", state.training)
           .is(">=", "limit", 1)
-          .titled("model", Verb::is, "in its training state during evaluation")
-          .says(sentence("The model was in its training state for the whole evaluation pass that "
-                         "ended at eval step {} ({}).",
+          .titled("model", Verb::is, "in training mode during evaluation")
+          .says(sentence("The model was in training mode for the whole evaluation pass that ended "
+                         "at eval step {} ({}).",
                          subject.step, subject.name))
           .advises(
-              "Call model.eval() before evaluating: dropout makes the figures worse than they are, "
-              "and normalisation layers learn from the evaluation data.");
+              "Call model.eval() before each evaluation. Without it, dropout makes results worse, "
+              "and normalisation layers learn from evaluation data.");
     }
     return Finding::that("training", state.training)
         .is("<", "limit", 1)
-        .titled("model", Verb::is, "trained in its evaluation state")
-        .says(sentence("The model has been trained in its evaluation state for {} steps, up to "
-                       "train step {} ({}).",
-                       state.row, subject.step, subject.name))
+        .titled("model", Verb::is, "trained in evaluation mode")
+        .says(sentence(
+            "The model has been trained in evaluation mode for {} steps, up to train step {} ({}).",
+            state.row, subject.step, subject.name))
         .advises(
-            "Call model.train() after each evaluation: dropout is off, and normalisation layers do "
-            "not follow the data. If that is meant (frozen normalisation), set the state of single "
-            "layers rather than of the model.")
+            "Call model.train() after each evaluation. Without it, dropout is off and "
+            "normalisation layers do not follow the data. If you freeze normalisation on purpose, "
+            "set the mode of those layers, not of the model.")
         .since(state.since, state.row);
   }
 };
@@ -110,17 +110,16 @@ struct ModeMismatch {
 }  // namespace
 
 RuleDescriptor mode_mismatch() {
-  return {
-      .name = "mode_mismatch",
-      .original_name = "ModeMismatch",
-      .title = "The model is trained in its evaluation state, or evaluated in its training state.",
-      .unit = "series",
-      .needs = "scalar model_training or training: 1 or 0 per step",
-      .presets = "",
-      .severity = core::Severity::warning,
-      .version = "3",
-      .groups = group::kDefault | group::kPyTorch,
-      .read = &read_series_rule<ModeMismatch>};
+  return {.name = "mode_mismatch",
+          .original_name = "ModeMismatch",
+          .title = "The model is trained in evaluation mode, or evaluated in training mode.",
+          .unit = "series",
+          .needs = "scalar model_training or training: 1 or 0 per step",
+          .presets = "",
+          .severity = core::Severity::warning,
+          .version = "3",
+          .groups = group::kDefault | group::kPyTorch,
+          .read = &read_series_rule<ModeMismatch>};
 }
 
 }  // namespace tocsin::rules

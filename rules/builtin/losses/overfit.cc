@@ -95,27 +95,25 @@ struct Overfit {
       cfg.back_share = 0.15;
     }
     in.optional("start_step", cfg.start_step, config::at_least(std::int64_t{0}),
-                "first training step at which an issue may be raised");
+                "first training step at which it may raise an issue");
     in.optional("patience", cfg.patience, config::at_least(std::uint32_t{1}),
-                "comparison points in a row above the limit");
+                "evaluations in a row above the limit");
     in.optional("ratio_threshold", cfg.ratio_threshold, config::at_least(0.0),
-                "tocsin: rise over the best evaluation; original: excess over the train loss");
+                "tocsin: largest rise over the best evaluation; original: largest excess over the "
+                "training loss");
     in.optional("noise_factor", cfg.noise_factor, config::at_least(0.0),
-                "tocsin: how many standard deviations of a single evaluation the rise must be");
-    in.optional(
-        "steep_threshold", cfg.steep_threshold, config::at_least(0.0),
-        "tocsin: rise over the best evaluation for which one point less is enough, while it "
-        "goes on and the evaluation is twice the training loss; 0 = off");
-    in.optional(
-        "round_share", cfg.round_share, config::at_least(0.0),
-        "tocsin: share of what was gained that must be lost, where every step is evaluated");
-    in.optional(
-        "gain_share", cfg.gain_share, config::between(0.0, 1.0),
-        "tocsin: share of what training gains that the evaluation must gain too, where every "
-        "step is evaluated; 0 = off");
+                "tocsin: smallest rise, in standard deviations of a single evaluation");
+    in.optional("steep_threshold", cfg.steep_threshold, config::at_least(0.0),
+                "tocsin: a rise over the best evaluation of this much needs one evaluation less, "
+                "if it continues and the evaluation is twice the training loss; 0 = off");
+    in.optional("round_share", cfg.round_share, config::at_least(0.0),
+                "tocsin: if every step is evaluated, share of the gain that must be lost");
+    in.optional("gain_share", cfg.gain_share, config::between(0.0, 1.0),
+                "tocsin: if every step is evaluated, share of training's gain that the evaluation "
+                "must gain too; 0 = off");
     in.optional("back_share", cfg.back_share, config::at_least(0.0),
-                "tocsin: share of what was gained that, given back while training goes on to gain, "
-                "makes one point less enough; 0 = off");
+                "tocsin: if training still gains, a loss of this share of the gain needs one "
+                "evaluation less; 0 = off");
     read_train_set(in, cfg.train_set);
   }
 
@@ -383,17 +381,17 @@ struct Overfit {
         .titled(sentence("evaluation {}", subject.name), Verb::is,
                 cfg.original ? "far above training" : "past its best")
         .says(cfg.original
-                  ? sentence("The evaluation {} is {} against {} in training, {} % above it (limit "
-                             "{} %), {}.",
+                  ? sentence("The evaluation {} is {}, against {} in training: {} % above it "
+                             "(limit {} %), {}.",
                              subject.name, value, state.training, 100 * curve.excess,
                              100 * cfg.ratio_threshold, rows)
-                  : sentence("The evaluation {} has turned: {} now, {} % {} its best of {}, for "
-                             "{}{}.",
-                             subject.name, value, 100 * curve.excess,
-                             state.sign > 0 ? "above" : "below", best, rows, beside))
+                  : sentence(
+                        "The evaluation {} has turned: {} now, {} % {} its best of {}, for {}{}.",
+                        subject.name, value, 100 * curve.excess, state.sign > 0 ? "above" : "below",
+                        best, rows, beside))
         .advises(
-            "Stop here and keep the best checkpoint, or regularise: more data or augmentation, "
-            "dropout, weight decay, a smaller model.")
+            "Stop and keep the best checkpoint, or regularise: more data or augmentation, dropout, "
+            "weight decay, a smaller model.")
         .with("validation", value)
         .with("training", state.training)
         .with("training_values", state.averaged)
@@ -414,15 +412,15 @@ struct Overfit {
     Finding finding = Finding::that("share_of_gain", gain / trained_gain);
     finding.is("<", "gain_share", cfg.gain_share)
         .titled(sentence("evaluation {}", subject.name), Verb::does_not, "gain from training")
-        .says(sentence(
-            "The evaluation {} gains nothing from what is learned: {} at first and {} now, "
-            "while {} went from {} to {}.",
-            subject.name, state.sign * state.first, state.sign * state.curve.value,
-            state.sign > 0 ? "the training loss" : "that of training", state.first_training,
-            state.training))
+        .says(sentence("The evaluation {} gains nothing from training: {} at first and {} now, "
+                       "while {} went from {} to {}.",
+                       subject.name, state.sign * state.first, state.sign * state.curve.value,
+                       state.sign > 0 ? "the training loss" : "that of training",
+                       state.first_training, state.training))
         .advises(
-            "Check that inputs and labels belong together, that both sets have the same columns in "
-            "the same order and scale, and regularise: fewer or shallower trees, a smaller rate.")
+            "Check that inputs and labels belong together, and that both sets have the same "
+            "columns in the same order and scale. Regularise: fewer or shallower trees, a smaller "
+            "learning rate.")
         .with("validation", state.sign * state.curve.value)
         .with("training", state.training)
         .with("training_step", trained(point))
@@ -436,22 +434,21 @@ struct Overfit {
 }  // namespace
 
 RuleDescriptor overfit() {
-  return {
-      .name = "overfit",
-      .original_name = "Overfit",
-      .title = "The evaluation loss moves away while training goes on.",
-      .unit = "series",
-      .needs = "collection losses in train and eval",
-      .presets =
-          "tocsin compares the evaluation with its own best (2 % and four deviations of a "
-          "single evaluation, 3 passes in a row, 2 where it rises steeply or gives back a seventh "
-          "of the gain while training goes on to gain; half of the gain, or none of what training "
-          "gains, where every step is evaluated); original compares it with the training loss "
-          "(10 %, 1 pass), which fires on 65 % of healthy runs.",
-      .severity = core::Severity::warning,
-      .version = "13",
-      .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
-      .read = &read_series_rule<Overfit>};
+  return {.name = "overfit",
+          .original_name = "Overfit",
+          .title = "The evaluation loss rises while training continues.",
+          .unit = "series",
+          .needs = "collection losses in train and eval",
+          .presets =
+              "tocsin compares the evaluation with its own best: a rise of 2 % and four deviations "
+              "of a single evaluation, in 3 passes. Two passes are enough if it rises steeply, or "
+              "loses a seventh of its gain while training still gains. If every step is evaluated, "
+              "it asks for half of the gain lost, or for no gain at all. original compares it with "
+              "the training loss (10 %, 1 pass), which fires on 65 % of healthy runs.",
+          .severity = core::Severity::warning,
+          .version = "13",
+          .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
+          .read = &read_series_rule<Overfit>};
 }
 
 }  // namespace tocsin::rules

@@ -128,15 +128,15 @@ struct Overtraining {
                 "original: evaluations without an improvement; tocsin: evaluations in a row above "
                 "the limit");
     in.optional("delta", cfg.delta, config::at_least(0.0),
-                "original: what an improvement is at least, in units of the loss");
+                "original: smallest improvement, in units of the loss");
     in.optional("require", cfg.require, config::one_of({"both", "any"}),
-                "original: whether training and evaluation must have stalled, or one of them");
+                "original: whether training and evaluation must both have stalled, or one of them");
     in.optional("ratio_threshold", cfg.ratio_threshold, config::at_least(0.0),
-                "tocsin: rise over the best evaluation");
+                "tocsin: largest rise over the best evaluation");
     in.optional("behind", cfg.behind, config::between(0.0, 1.0),
-                "tocsin: share of the run so far that lies behind the best evaluation");
+                "tocsin: least share of the run since the best evaluation");
     in.optional("noise_factor", cfg.noise_factor, config::at_least(0.0),
-                "tocsin: how many standard deviations of a single evaluation the rise must be");
+                "tocsin: smallest rise, in standard deviations of a single evaluation");
     read_train_set(in, cfg.train_set);
   }
 
@@ -328,18 +328,18 @@ struct Overtraining {
                        "improvement of {}.",
                        subject.name, training.without, evaluation.without, cfg.delta))
         .advises(
-            "Stop here and keep the best checkpoint, or lower the learning rate; delta is "
-            "absolute, in units of the loss.");
+            "Stop and keep the best checkpoint, or lower the learning rate. delta is absolute, in "
+            "units of the loss.");
     if (training.seen > 0) {
       finding.with("training", training.current)
           .with("training_best", training.best)
           .with("training_best_step", training.best_step)
           .with("training_without", std::uint64_t{training.without});
       if (std::fabs(training.first) < 10 * cfg.delta) {
-        finding.adds(sentence(
-            "The loss began at {}, which is small beside delta ({}): hardly anything counts as an "
-            "improvement.",
-            training.first, cfg.delta));
+        finding.adds(
+            sentence("The loss began at {}, which is small compared with delta ({}): hardly "
+                     "anything counts as an improvement.",
+                     training.first, cfg.delta));
       }
     }
     if (evaluation.seen > 0) {
@@ -394,14 +394,11 @@ struct Overtraining {
     return Finding::that("rise_over_best", curve.excess)
         .is(">", "ratio_threshold", cfg.ratio_threshold)
         .titled(sentence("evaluation {}", subject.name), Verb::is, "past its best")
-        .says(
-            sentence("Training goes on behind its best: the evaluation {} is {}, {} % {} its best "
-                     "of {} at step {}, and {} % of the run lie behind that.",
-                     subject.name, value, 100 * curve.excess, state.sign > 0 ? "above" : "below",
-                     best, curve.best_step, 100 * state.behind))
-        .advises(
-            "Stop here and keep the best checkpoint; let training stop by itself when an "
-            "evaluation has not improved for some time.")
+        .says(sentence("Training continues past its best: the evaluation {} is {}, {} % {} its "
+                       "best of {} at step {}. {} % of the run came after that.",
+                       subject.name, value, 100 * curve.excess, state.sign > 0 ? "above" : "below",
+                       best, curve.best_step, 100 * state.behind))
+        .advises("Stop and keep the best checkpoint. Add early stopping for the next run.")
         .since(curve.best_step, std::uint64_t{curve.strikes} + 1)
         .with("evaluation", value)
         .with("best", best)
@@ -417,13 +414,13 @@ struct Overtraining {
 RuleDescriptor overtraining() {
   return {.name = "overtraining",
           .original_name = "Overtraining",
-          .title = "Training goes on although the losses have stopped falling.",
+          .title = "Training continues although the losses have stopped falling.",
           .unit = "series",
           .needs = "collection losses in train and eval",
           .presets =
-              "tocsin asks that the evaluation lies 5 % above its own best, twice in a row, with a "
-              "tenth of the run behind that best; original counts values without an improvement of "
-              "an absolute delta, which small losses never make.",
+              "tocsin asks for an evaluation 5 % above its own best, twice in a row, and a tenth "
+              "of the run since that best. original counts values without an improvement by an "
+              "absolute delta, which small losses never make.",
           .severity = core::Severity::info,
           .version = "6",
           .groups = group::kPyTorch | group::kXGBoost,

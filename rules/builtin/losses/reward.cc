@@ -59,13 +59,13 @@ struct Reward {
   static void read(config::Reader& in, Config& cfg, Preset) {
     RewardBounds& bounds = cfg.bounds;
     in.optional("margin", bounds.margin, config::between(0.01, 10.0),
-                "deviations of the first returns that returns must rise");
+                "least rise of returns, in deviations of the first returns");
     in.optional("transitions", bounds.transitions, config::at_least(1.0),
-                "times that a signal which should vary may be the same");
+                "how often in a row a signal that should vary may be the same");
     in.optional("updates", bounds.updates, config::at_least(1.0),
-                "updates before returns are judged, where no plan is known");
+                "updates before returns are judged, if no plan is known");
     in.optional("patience", bounds.patience, config::at_least(1.0),
-                "the same of rewards, returns, advantages and entropies, where no plan is known");
+                "updates before rewards, advantages and entropies are judged, if no plan is known");
     in.optional("alpha", bounds.alpha, config::between(1e-9, 0.1),
                 "chance of a false alarm per series of returns or explained variances");
   }
@@ -375,9 +375,9 @@ std::shared_ptr<const Program> read_reward(config::Reader& in, Preset preset) {
 RuleDescriptor reward() {
   return {.name = "reward",
           .original_name = "Reward",
-          .title = "The reward does not answer.",
+          .title = "The reward does not rise, or a signal of reinforcement learning is wrong.",
           .unit = "metric",
-          .needs = "returns or rewards: logged, or of tocsin.gymnasium",
+          .needs = "returns or rewards, logged or from tocsin.gymnasium",
           .presets = "",
           .severity = core::Severity::warning,
           .version = "2",

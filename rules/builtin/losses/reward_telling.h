@@ -18,16 +18,14 @@ inline Finding no_better_finding(const std::string& name, const ReturnCourse& co
   Finding out = Finding::that("gain", now.gain() / now.deviation);
   out.is("<", "margin", state.bounds.margin)
       .titled(name, Verb::is, "no better than at the start")
-      .says(sentence(
-          "After {} updates the mean of {} is {} over the newest {} episodes. Over the first "
-          "{}, which stand for a policy that has learned nothing, it was {} "
-          "(deviation {}).",
-          course.told_at, name, now.mean, now.episodes, now.first_episodes, now.first,
-          now.deviation))
+      .says(sentence("After {} updates the mean of {} is {} over the newest {} episodes. Over the "
+                     "first {}, those of an untrained policy, it was {} (deviation {}).",
+                     course.told_at, name, now.mean, now.episodes, now.first_episodes, now.first,
+                     now.deviation))
       .advises(
-          "Check the sign of the reward and of the loss, the targets at the end of an episode, "
-          "whether exploration ever falls, and the learning rate. A policy that was trained "
-          "before and has nothing to gain looks the same.")
+          "Most probable first: a wrong sign of the reward or the loss; wrong targets at the end "
+          "of an episode; exploration that never falls; a wrong learning rate. A policy that was "
+          "trained before looks the same.")
       .with("mean", now.mean)
       .with("first", now.first)
       .with("deviation", now.deviation)
@@ -40,12 +38,12 @@ inline Finding value_finding(const std::string& name, const ExplainedCourse& cou
   return Finding::that("explained_variance", course.mean)
       .is("<", "limit", 0)
       .titled("values", Verb::do_not, "predict the returns")
-      .says(sentence("From update {} to {} {} is {} on average: one constant would predict the "
-                     "returns better than the value function does.",
+      .says(sentence("From update {} to {}, {} is {} on average (expected: above 0). One constant "
+                     "would predict the returns better than the value function does.",
                      course.from, course.told_at, name, course.mean))
       .advises(
-          "Check that values and returns have the same scale and the same order of steps, that "
-          "the loss of the values is not clipped away, and their learning rate.")
+          "Most probable first: values and returns with different scales or orders of steps; a "
+          "value loss that is clipped away; a wrong learning rate of the value function.")
       .with("newest", course.newest);
 }
 
@@ -55,12 +53,12 @@ inline Finding length_finding(const std::string& name, const LengthCourse& cours
   out.is(">", "limit", LengthCourse::kTimes)
       .titled(name, Verb::has, "grown with the reward")
       .says(sentence("After {} updates the mean of {} is {} over the newest {} entries; over the "
-                     "first {} it was {}. The reward grew meanwhile: it may be paid for length.",
+                     "first {} it was {}. The reward grew too: it may pay for length.",
                      course.course.told_at, name, now.mean, now.episodes, now.first_episodes,
                      now.first))
       .advises(
-          "Read some of the newest answers, and compare the rewards of answers that have the same "
-          "length. Bound the length, or take it out of the reward.")
+          "Read some of the newest answers, and compare rewards of answers of the same length. "
+          "Bound the length, or take it out of the reward.")
       .with("mean", now.mean)
       .with("first", now.first);
   out.severity = core::Severity::info;
@@ -74,18 +72,16 @@ inline Finding flat_finding(const std::string& name, const SignalCourse& course,
     return Finding::that("done", course.ones / course.seen)
         .is("==", "share", never ? 0 : 1)
         .titled("done", Verb::is, never ? "never set" : "always set")
-        .says(never
-                  ? sentence("None of {} transitions is marked as the end of an episode, although "
-                             "{} episodes ended.",
-                             course.seen, state.ends)
-                  : sentence("All of {} transitions are marked as the end of an episode, although "
-                             "an episode has {} transitions on average.",
-                             course.seen, state.run.transitions / state.episodes()))
-        .advises(never
-                     ? "The value of a last state is taken to go on: store what step() returns as "
-                       "terminated with the transition."
-                     : "No value of a following state is learned: store what step() returns as "
-                       "terminated with the transition.")
+        .says(never ? sentence("None of {} transitions is marked as the end of an episode, but {} "
+                               "episodes ended.",
+                               course.seen, state.ends)
+                    : sentence("All {} transitions are marked as the end of an episode, but an "
+                               "episode has {} transitions on average.",
+                               course.seen, state.run.transitions / state.episodes()))
+        .advises(never ? "The value of a last state wrongly includes a next one. Store what step() "
+                         "returns as terminated with the transition."
+                       : "Values never include the next state. Store what step() returns as "
+                         "terminated with the transition.")
         .with("episodes", state.episodes());
   }
   Finding out = Finding::that("changes", 0);
@@ -93,22 +89,19 @@ inline Finding flat_finding(const std::string& name, const SignalCourse& course,
   const std::string value = course.valued != 0 ? sentence(" ({})", course.last) : std::string();
   const RewardSignal kind = RewardState::kind_of(name);
   if (kind == RewardSignal::reward) {
-    out.says(sentence("{} was the same{} all of {} times, and all of {} episodes had the same "
-                      "return.",
+    out.says(sentence("{} was the same{} all {} times, and all {} episodes had the same return.",
                       name, value, course.seen, state.episodes()))
         .advises(
-            "There is nothing to learn from: check the reward function, or whether exploration "
-            "can reach a reward at all.");
+            "There is nothing to learn from. Check the reward function, and whether exploration "
+            "can reach a reward.");
   } else {
-    out.says(sentence("{} was the same{} all of {} times.", name, value, course.seen))
-        .advises(
-            kind == RewardSignal::priority || kind == RewardSignal::weight
-                ? "Check that priorities are written back after each update."
-            : name == kObservation
-                ? "Check that the environment is stepped, and that the array is not copied once "
-                  "and kept."
-                : "Check that it is computed from the present batch, and that its gradient is "
-                  "not cut off.");
+    out.says(sentence("{} was the same{} all {} times.", name, value, course.seen))
+        .advises(kind == RewardSignal::priority || kind == RewardSignal::weight
+                     ? "Check that priorities are written back after each update."
+                 : name == kObservation ? "Check that the environment is stepped, and that the "
+                                          "array is not copied only once."
+                                        : "Check that it is computed from the current batch, and "
+                                          "that its gradient is not cut off.");
   }
   return out;
 }
@@ -117,10 +110,10 @@ inline Finding flat_finding(const std::string& name, const ReturnCourse& course)
   return Finding::that("changes", 0)
       .is("==", "limit", 0)
       .titled(name, Verb::does_not, "vary")
-      .says(sentence("{} was {} in all of {} episodes.", name, course.last, course.episodes))
+      .says(sentence("{} was {} in all {} episodes.", name, course.last, course.episodes))
       .advises(
-          "There is nothing to learn from: check the reward function, or whether exploration "
-          "can reach a reward at all.");
+          "There is nothing to learn from. Check the reward function, and whether exploration can "
+          "reach a reward.");
 }
 
 inline Finding lag_finding(const std::string& name, const TargetCourse& course,
@@ -135,20 +128,21 @@ inline Finding lag_finding(const std::string& name, const TargetCourse& course,
                  : TargetCourse::kIntervals * course.interval())
       .titled(name, equal ? Verb::is : Verb::does_not,
               equal ? "always the same as the trained network" : "follow the trained network")
-      .says(equal ? sentence("{} was the same as the trained network at all of {} looks in {} "
-                             "updates: it does not lag behind.",
-                             name, course.looks, course.updates)
-            : never
-                ? sentence("{} began as a copy of the trained network, and has not changed in {} "
-                           "updates since.",
-                           name, course.updates)
-                : sentence("{} has not changed in {} updates; before that it did every {} "
-                           "updates.",
-                           name, gap, course.interval()))
-      .advises(equal ? "Copy the weights every so many updates (or by a small share of them), and "
-                       "not at each; check that the name is no second name of the same network."
-                     : "Call load_state_dict() of the target network every so many updates, or mix "
-                       "the trained weights into it at each.")
+      .says(
+          equal ? sentence("{} was equal to the trained network at all {} checks in {} updates: it "
+                           "does not lag behind.",
+                           name, course.looks, course.updates)
+          : never
+              ? sentence(
+                    "{} began as a copy of the trained network and has not changed in {} updates.",
+                    name, course.updates)
+              : sentence(
+                    "{} has not changed in {} updates; before that it changed every {} updates.",
+                    name, gap, course.interval()))
+      .advises(equal ? "Copy the weights at intervals, or mix in a small share at each update. "
+                       "Check that both names are not the same network."
+                     : "Call load_state_dict() of the target network at intervals, or mix in the "
+                       "trained weights at each update.")
       .with("changes", course.changes)
       .with("looks", course.looks);
   return out;
@@ -158,12 +152,12 @@ inline Finding fresh_finding(const MemoryCourse& memory) {
   return Finding::that("fresh", memory.was_fresh)
       .is("<", "limit", MemoryCourse::kShare * memory.expected())
       .titled("the memory", Verb::is, "not refreshed")
-      .says(sentence("Of {} transitions that were drawn {} were drawn for the first time, although "
-                     "{} new ones came meanwhile: at least {} were to be expected.",
+      .says(sentence("Of {} sampled transitions, {} were sampled for the first time, but {} new "
+                     "ones were stored (expected: at least {}).",
                      memory.was_drawn, memory.was_fresh, memory.was_made, memory.expected()))
       .advises(
-          "Check that new transitions are stored where batches are drawn from, and that "
-          "indices are drawn from the whole memory.")
+          "Check that new transitions are stored where batches are sampled, and that indices cover "
+          "the whole memory.")
       .with("draws", memory.draws);
 }
 

@@ -272,15 +272,16 @@ core::ValueMap CreateXgboostReport::told(const State& state) {
 }  // namespace
 
 RuleDescriptor create_xgboost_report() {
-  return {.name = "create_xgboost_report",
-          .original_name = "CreateXgboostReport",
-          .title = "Sums up an XGBoost training: curves, importance, confusion; raises no issue.",
-          .unit = "run",
-          .needs = "metrics; feature_importance, labels and predictions of validation data",
-          .presets = "",
-          .severity = core::Severity::info,
-          .groups = group::kXGBoost,
-          .read = &read_step_set_rule<CreateXgboostReport>};
+  return {
+      .name = "create_xgboost_report",
+      .original_name = "CreateXgboostReport",
+      .title = "Reports on an XGBoost training: curves, importance, confusion. Raises no issue.",
+      .unit = "run",
+      .needs = "metrics; feature_importance, labels and predictions of validation data",
+      .presets = "",
+      .severity = core::Severity::info,
+      .groups = group::kXGBoost,
+      .read = &read_step_set_rule<CreateXgboostReport>};
 }
 
 }  // namespace tocsin::rules

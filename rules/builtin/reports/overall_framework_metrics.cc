@@ -104,7 +104,7 @@ class TimeTotalsEvaluator final : public EvaluatorOf<TimeTotals> {
     core::ValueMap out;
     if (core::ValueMap told = kept(steps, 0); !told.empty()) {
       if (percent_of(steps, "others") > 25) {
-        told.emplace_back("means", "much of the time lies between the steps: look there");
+        told.emplace_back("means", "much of the time passes between steps");
       }
       out.emplace_back("steps", std::move(told));
     }
@@ -174,7 +174,7 @@ class TimeTotalsEvaluator final : public EvaluatorOf<TimeTotals> {
     }
     const double larger = std::max(forward, backward);
     if (forward == 0 || backward == 0 || larger <= 0.7 * (forward + backward)) return "";
-    return sentence("{} takes {} % of forward and backward: they are unbalanced",
+    return sentence("{} takes {} % of the time of forward and backward",
                     forward > backward ? "forward" : "backward",
                     100 * larger / (forward + backward));
   }
@@ -204,9 +204,9 @@ struct OverallFrameworkMetrics {
 RuleDescriptor overall_framework_metrics() {
   return {.name = "overall_framework_metrics",
           .original_name = "OverallFrameworkMetrics",
-          .title = "Sums up what the time of a run went into; raises no issue.",
+          .title = "Reports how a run spent its time. Raises no issue.",
           .unit = "run",
-          .needs = "step durations; phases and operators where they are profiled",
+          .needs = "step durations; phases and operators if they are profiled",
           .presets = "",
           .severity = core::Severity::info,
           .groups = group::kProfiler,

@@ -120,7 +120,7 @@ struct OverallSystemUsage {
     if (gpu->second.quantile(0.5) > kBusy) return "well used";
     if (cpu == state.metrics.end() || gpu->second.quantile(0.95) >= kBusy) return "";
     const double busy = cpu->second.quantile(0.95);
-    if (busy < kBusy) return "too little work: a smaller machine would do";
+    if (busy < kBusy) return "too little work: a smaller machine is enough";
     return busy > kBusy ? "the processors probably hold the GPUs back" : "";
   }
 };
@@ -134,7 +134,7 @@ constexpr std::string_view kUsageMetrics[] = {"hw.gpu.utilization", "hw.gpu.memo
 RuleDescriptor overall_system_usage() {
   return {.name = "overall_system_usage",
           .original_name = "OverallSystemUsage",
-          .title = "Sums up how busy the nodes of a run were; raises no issue.",
+          .title = "Reports how busy the nodes of a run were. Raises no issue.",
           .unit = "node",
           .needs = "system samples",
           .presets = "",

@@ -278,7 +278,8 @@ struct ProfilerReport {
   static void read(config::Reader& in, ReportConfig& cfg, Preset preset) {
     bool telemetry = false;
     read_scan_interval(in, cfg);
-    in.optional("opt_out_telemetry", telemetry, "accepted for old configurations; none is sent");
+    in.optional("opt_out_telemetry", telemetry,
+                "accepted for old configurations; Tocsin sends no telemetry about its use");
     if (in.describing()) return describe_parts(in, preset);
     core::Value anything;
     std::map<std::string_view, core::ValueMap> given;
@@ -321,7 +322,7 @@ struct ProfilerReport {
           [&](config::Reader& part) { (void)rule->read(part, preset); },
           [&](const std::string& key) {
             if (is_own(key) && key != "scan_interval_us") return std::string();
-            return key + " of " + std::string(name) + "; null: its own";
+            return key + " of " + std::string(name) + "; null = that rule's own";
           });
     }
   }
@@ -351,11 +352,9 @@ struct ProfilerReport {
 RuleDescriptor profiler_report() {
   return {.name = "profiler_report",
           .original_name = "ProfilerReport",
-          .title =
-              "Runs the rules of the profiler, and sums up what they found; raises no issue of its "
-              "own.",
+          .title = "Runs the profiler rules and reports their results. Raises no issue of its own.",
           .unit = "run",
-          .needs = "step ends, system samples, phases and operators: what its rules need",
+          .needs = "what its rules need: step ends, system samples, phases and operators",
           .presets = "those of its rules",
           .severity = core::Severity::info,
           .groups = group::kProfiler,

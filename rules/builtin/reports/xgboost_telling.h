@@ -44,8 +44,8 @@ inline std::string hint_of(const std::string& name, const RoundCurve& curve) {
   const double worse =
       std::fabs(curve.last() - curve.best()) / std::max(std::fabs(curve.best()), kReal);
   if (!(worse > kWorse)) return {};
-  return sentence("{} was best in round {}, and is {} % worse in the last: the model overfits",
-                  name, curve.best_round(), 100 * worse);
+  return sentence("{} was best in round {} and is {} % worse in the last: the model overfits", name,
+                  curve.best_round(), 100 * worse);
 }
 
 inline core::ValueMap told_values(const Values& values) {
@@ -125,7 +125,7 @@ inline void tell_classes(const XgboostState& state, core::ValueMap& out, core::V
   if (state.predictions.count > 0) out.emplace_back("predictions", told_values(state.predictions));
   if (state.confusion.empty()) {
     const char* why = state.labels.count > 0
-                          ? "labels are quantities, or predictions were not captured"
+                          ? "labels are continuous, or predictions were not captured"
                           : "no labels were captured: give the hook validation data";
     missing.emplace_back("confusion", why);
   } else {
@@ -185,9 +185,7 @@ inline core::ValueMap told_errors(const XgboostState& state) {
 inline void tell_pairs(const XgboostState& state, const std::string& task, core::ValueMap& out,
                        core::ValueList& hints, core::ValueMap& missing) {
   const char* const apart =
-      "labels and predictions of one worker and round did not come together: they are reduced by "
-      "the "
-      "hook that has both";
+      "no hook had labels and predictions of the same worker and round together";
   if (task == "binary") {
     if (state.roc.values.empty()) {
       missing.emplace_back("roc", apart);
@@ -199,10 +197,9 @@ inline void tell_pairs(const XgboostState& state, const std::string& task, core:
       if (name == "area") {
         curve.emplace_back("area", value);
         if (value < kPoorArea) {
-          hints.emplace_back(
-              sentence("the area under the receiver operating characteristic is {}: "
-                       "the model hardly tells the classes apart",
-                       value));
+          hints.emplace_back(sentence(
+              "the area under the ROC curve is {}: the model hardly distinguishes the classes",
+              value));
         }
       } else if (name.starts_with("tpr/")) {
         rates.emplace_back(name.substr(4), value);

@@ -161,8 +161,8 @@ inline bool should_grow(const SeriesValue& value, const MetricName& name) {
 /// The parameter `train_set` of rules that compare data sets.
 inline void read_train_set(config::Reader& in, std::string& train_set) {
   in.optional("train_set", train_set,
-              "the data set that is trained on, as it stands in the names (validation_0); empty: "
-              "train, or of several validation_<n> the lowest");
+              "name of the training set in metric names (validation_0); empty = train, or the "
+              "lowest of several validation_<n>");
 }
 
 /// One series of a step, with what its name comes to beside the others of the step.

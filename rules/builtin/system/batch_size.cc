@@ -61,11 +61,12 @@ struct BatchSize {
   static Defaults defaults(Preset) { return {.selects = false}; }
 
   static void read(config::Reader& in, Config& cfg, Preset) {
-    in.optional("cpu_threshold_p95", cfg.cpu, config::between(0.0, 100.0),
-                "percent that the 95 % quantile of the cores' mean reaches on a busy machine");
-    in.optional("gpu_threshold_p95", cfg.gpu, config::between(0.0, 100.0), "the same of the GPU");
+    in.optional(
+        "cpu_threshold_p95", cfg.cpu, config::between(0.0, 100.0),
+        "a machine is busy if the 95th percentile of the cores' mean reaches this percentage");
+    in.optional("gpu_threshold_p95", cfg.gpu, config::between(0.0, 100.0), "the same for the GPU");
     in.optional("gpu_memory_threshold_p95", cfg.memory, config::between(0.0, 100.0),
-                "the same of its memory");
+                "the same for its memory");
     read_patience(in, cfg.horizon);
     read_window(in, cfg.horizon, 1);
     read_scan_interval(in, cfg);
@@ -128,7 +129,7 @@ struct BatchSize {
     Finding finding = Finding::that("gpu_p95", use.p95);
     finding.is("<", "gpu_threshold_p95", cfg.gpu)
         .titled(subject.name, Verb::is, "too large for its batches")
-        .says(sentence("{} is too large for its batches: 95 % of {} samples lie at or below {} % "
+        .says(sentence("{} is too large for its batches: in {} samples the 95th percentile is {} % "
                        "for the cores, {} % for GPU {} and {} % for its memory.",
                        subject.name, cfg.horizon.window, cores.p95, use.p95, device, memory.p95))
         .advises("Raise the batch size, or train on a smaller machine.")
@@ -148,7 +149,7 @@ struct BatchSize {
 RuleDescriptor batch_size() {
   return {.name = "batch_size",
           .original_name = "BatchSize",
-          .title = "Processors, a GPU and its memory are all little used.",
+          .title = "Cores, a GPU and its memory are all hardly used.",
           .unit = "device",
           .needs = "system samples of processor cores, GPUs and GPU memory",
           .presets = "",

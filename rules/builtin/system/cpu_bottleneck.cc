@@ -39,9 +39,9 @@ struct CpuBottleneck {
     read_bottleneck(in, cfg);
     cfg.limit = 90;
     in.optional("cpu_threshold", cfg.limit, config::between(0.0, 100.0),
-                "percent above which a core is saturated");
+                "a core is saturated above this percentage");
     in.optional("cpu_aggregate", aggregate, config::one_of({"any_core", "mean"}),
-                "compare the busiest core, or the mean over cores");
+                "judge the busiest core, or the mean over cores");
     cfg.mean_of_cores = aggregate == "mean";
   }
 
@@ -65,14 +65,14 @@ struct CpuBottleneck {
     report.evaluated({}, state.judge(cfg), [&](const Subject& subject, unsigned) {
       Finding finding = state.finding(cfg, report.scope());
       finding.titled(sentence("GPU of {}", subject.name), Verb::is, "waiting for the CPU")
-          .says(sentence("On {} the GPU waits for the processor in {} % of {} snapshots (limit {} "
-                         "%): a GPU below {} % while {} above {} %.",
+          .says(sentence("On {} the GPU waits for the CPU in {} % of {} snapshots (limit {} %): a "
+                         "GPU is below {} % while {} above {} %.",
                          subject.name, state.share(cfg), state.judged(cfg), cfg.threshold,
                          cfg.gpu_threshold, cfg.mean_of_cores ? "the cores' mean is" : "a core is",
                          cfg.limit))
           .advises(
-              "Give the data loader more workers, prefetch, or move preprocessing off the training "
-              "loop; with many cores compare their mean (cpu_aggregate: mean).");
+              "Give the data loader more workers, prefetch, or move preprocessing out of the "
+              "training loop. With many cores, judge their mean (cpu_aggregate: mean).");
       return finding;
     });
   }
@@ -83,9 +83,9 @@ struct CpuBottleneck {
 RuleDescriptor cpu_bottleneck() {
   return {.name = "cpu_bottleneck",
           .original_name = "CPUBottleneck",
-          .title = "GPUs wait while a processor core is saturated.",
+          .title = "GPUs wait while a CPU core is saturated.",
           .unit = "node",
-          .needs = "system samples of GPUs and processor cores",
+          .needs = "system samples of GPUs and CPU cores",
           .presets = "",
           .severity = core::Severity::warning,
           .metrics = CpuBottleneck::kMetrics,

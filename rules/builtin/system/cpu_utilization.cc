@@ -69,11 +69,13 @@ struct CpuUtilization {
 
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("threshold_high_p50", cfg.high_p50, config::between(0.0, 100.0),
-                "percent above which the median of the cores' mean is saturation");
-    in.optional("threshold_low_p95", cfg.low_p95, config::between(0.0, 100.0),
-                "percent below which the 95 % quantile of the cores' mean is idleness; 0 = off");
+                "cores are saturated if the median of their mean is above this percentage");
+    in.optional(
+        "threshold_low_p95", cfg.low_p95, config::between(0.0, 100.0),
+        "cores are idle if the 95th percentile of their mean is below this percentage; 0 = off");
     in.optional("core_imbalance", cfg.imbalance, config::between(0.0, 100.0),
-                "percentage points between the busiest and the median core; 0 = off");
+                "largest difference between the busiest and the median core, in percentage points; "
+                "0 = off");
     read_window(in, cfg.horizon, 1);
     read_patience(in, cfg.horizon, 1);
     read_scan_interval(in, cfg);
@@ -154,27 +156,27 @@ struct CpuUtilization {
       finding = Finding::that("cpu_p50", load.mean.p50);
       finding.is(">", "threshold_high_p50", cfg.high_p50)
           .titled(sentence("CPU of {}", subject.name), Verb::is, "saturated")
-          .says(sentence("The processors of {} are saturated: half of {} samples lie at or above "
-                         "{} % (limit {} %).",
-                         subject.name, load.points, load.mean.p50, cfg.high_p50))
-          .advises("Move work off the processors, or train where there are more of them.");
+          .says(sentence(
+              "The cores of {} are saturated: the median of {} samples is {} % (limit {} %).",
+              subject.name, load.points, load.mean.p50, cfg.high_p50))
+          .advises("Move work off the CPU, or use a machine with more cores.");
     } else if (kind == kIdle) {
       finding = Finding::that("cpu_p95", load.mean.p95);
       finding.is("<", "threshold_low_p95", cfg.low_p95)
           .titled(sentence("CPU of {}", subject.name), Verb::is, "hardly used")
-          .says(sentence("The processors of {} are hardly used: 95 % of {} samples lie at or below "
-                         "{} % (limit {} %).",
+          .says(sentence("The cores of {} are hardly used: the 95th percentile of {} samples is {} "
+                         "% (expected: at least {} %).",
                          subject.name, load.points, load.mean.p95, cfg.low_p95))
-          .advises("A machine with fewer processors would do.");
+          .advises("A machine with fewer cores is enough.");
     } else {
       finding = Finding::that("core_imbalance", load.busiest - load.median);
       finding.is(">", "core_imbalance", cfg.imbalance)
           .titled(sentence("one core of {}", subject.name), Verb::is, "far busier than the others")
-          .says(sentence("On {} core {} is busy for {} % of its time, the median core for {} % "
-                         "(limit {} points apart).",
+          .says(sentence("On {} core {} is busy {} % of the time, the median core {} % (limit: {} "
+                         "percentage points apart).",
                          subject.name, load.busiest_core, load.busiest, load.median, cfg.imbalance))
           .advises(
-              "One process does the work of all: use more data-loader workers, or look at thread "
+              "One process does most of the work. Use more data-loader workers, or check thread "
               "pinning.")
           .with("busiest_core", load.busiest_core)
           .with("busiest", load.busiest)
@@ -191,9 +193,9 @@ struct CpuUtilization {
 RuleDescriptor cpu_utilization() {
   return {.name = "cpu_utilization",
           .original_name = "CPUUtilization",
-          .title = "A node's processors are saturated, idle, or loaded unevenly.",
+          .title = "The cores of a node are saturated, idle, or loaded unevenly.",
           .unit = "node",
-          .needs = "system samples of processor cores",
+          .needs = "system samples of CPU cores",
           .presets = "",
           .severity = core::Severity::warning,
           .metrics = CpuUtilization::kMetrics,

@@ -65,7 +65,7 @@ struct GpuMemoryIncrease {
 
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("increase", cfg.increase, config::between(0.0, 100.0),
-                "percentage points between two windows that are too much");
+                "largest rise between two windows, in percentage points");
     read_patience(in, cfg.horizon);
     read_window(in, cfg.horizon, 1);
     read_scan_interval(in, cfg);
@@ -113,13 +113,13 @@ struct GpuMemoryIncrease {
     Finding finding = Finding::that("increase", gpu.rise.by());
     finding.is(">", "increase", cfg.increase)
         .titled(sentence("memory of GPU {} on {}", device, subject.name), Verb::is, "filling up")
-        .says(sentence("The memory of GPU {} on {} fills up: {} % in use after {} % before, over "
-                       "windows of {} samples (limit {} points).",
+        .says(sentence("The memory of GPU {} on {} fills up: {} % in use, {} % before (windows of "
+                       "{} samples, limit: {} percentage points).",
                        device, subject.name, gpu.rise.after, gpu.rise.before, cfg.horizon.window,
                        cfg.increase))
         .advises(
-            "Look for tensors that are kept from step to step, for instance a sum of losses that "
-            "still holds its graph. A larger device or smaller batches give time only.")
+            "Look for tensors that are kept from step to step, such as a sum of losses with its "
+            "graph. A larger GPU or smaller batches only delay the end.")
         .with("mean", gpu.rise.after)
         .with("mean_before", gpu.rise.before)
         .with("max", gpu.max);

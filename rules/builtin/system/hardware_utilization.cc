@@ -112,9 +112,9 @@ struct HardwareUtilization {
       if (!cfg.limits.contains(one)) in.error("resources", "unknown resource \"" + one + "\"");
     }
     read_limits(in, cfg, "low_p95", &Limits::low,
-                "per resource: percent below which its 95 % quantile is too little");
+                "per resource: too little used if its 95th percentile is below this percentage");
     read_limits(in, cfg, "high_p50", &Limits::high,
-                "per resource: percent above which its median is too much");
+                "per resource: at its limit if its median is above this percentage");
     read_window(in, cfg.horizon, 1);
     read_patience(in, cfg.horizon, 1);
     read_scan_interval(in, cfg);
@@ -170,18 +170,17 @@ struct HardwareUtilization {
       finding = Finding::that(name + "_p95", box.p95);
       finding.is("<", "low_p95", *limits.low)
           .titled(sentence("{} of {}", name, subject.name), Verb::is, "used too little")
-          .says(sentence("{} of {} is used too little: 95 % of {} samples lie at or below {} % "
-                         "(limit {} %).",
+          .says(sentence("{} of {} is used too little: the 95th percentile of {} samples is {} % "
+                         "(expected: at least {} %).",
                          name, subject.name, points, box.p95, *limits.low))
-          .advises("Larger batches, fewer waits, or a smaller machine.");
+          .advises("Use larger batches, remove waits, or use a smaller machine.");
     } else {
       finding = Finding::that(name + "_p50", box.p50);
       finding.is(">", "high_p50", *limits.high)
           .titled(sentence("{} of {}", name, subject.name), Verb::is, "at its limit")
-          .says(sentence("{} of {} is at its limit: half of {} samples lie at or above {} % "
-                         "(limit {} %).",
+          .says(sentence("{} of {} is at its limit: the median of {} samples is {} % (limit {} %).",
                          name, subject.name, points, box.p50, *limits.high))
-          .advises("It may hold the training back; memory that runs out ends the job.");
+          .advises("It may slow the training down. If memory runs out, the job ends.");
     }
     finding.with("resource", name)
         .with("p05", box.p05)

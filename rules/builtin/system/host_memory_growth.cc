@@ -11,14 +11,13 @@
 #include <algorithm>
 #include <map>
 
+#include "rules/contract/quantity.h"
 #include "rules/contract/sentence.h"
 #include "rules/evaluate/horizon.h"
 #include "rules/evaluate/sample.h"
 
 namespace tocsin::rules {
 namespace {
-
-constexpr double kMiB = 1024.0 * 1024.0;
 
 struct HostMemoryGrowth {
   static constexpr std::string_view kMetrics[] = {"process.memory.usage"};
@@ -51,10 +50,10 @@ struct HostMemoryGrowth {
 
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("growth", cfg.growth, config::greater_than(1.0),
-                "times its memory after warm-up that a process may come to");
+                "largest growth of a process, as a multiple of its memory after warm-up");
     in.optional("points", cfg.points, config::between(std::uint32_t{2}, 1000U),
-                "evaluation periods in a row that must each bring more");
-    in.optional("warm_up", cfg.warm_up, "time of a process that does not count");
+                "evaluation periods in a row that must each show more memory");
+    in.optional("warm_up", cfg.warm_up, "time after the start of a process that does not count");
     read_scan_interval(in, cfg);
   }
 
@@ -106,14 +105,14 @@ struct HostMemoryGrowth {
     Finding finding = Finding::that("growth", ratio);
     finding.is(">", "growth", cfg.growth)
         .titled(sentence("memory of process {} on {}", pid, subject.name), Verb::is, "growing")
-        .says(sentence("The memory of process {} on {} only grows: {} MiB after {} MiB at the "
-                       "start, {} times as much (limit {}), and more in each of the last {} "
-                       "periods.",
-                       pid, subject.name, points.back() / kMiB, process.first / kMiB, ratio,
-                       cfg.growth, cfg.points))
+        .says(
+            sentence("The memory of process {0} on {1} only grows: from {3} after warm-up to {2}, "
+                     "{4} times as much (limit {5}), and more in each of the last {6} periods.",
+                     pid, subject.name, size_text(points.back()), size_text(process.first), ratio,
+                     cfg.growth, cfg.points))
         .advises(
-            "Look for lists that collect tensors or losses with their graph, for caches without a "
-            "bound, and for data-loader workers that copy the data set.")
+            "Most probable first: lists that collect tensors or losses with their graph; caches "
+            "without a bound; data-loader workers that copy the data set.")
         .with("bytes", points.back())
         .with("bytes_at_start", process.first)
         .with("pid", pid);
@@ -127,7 +126,7 @@ struct HostMemoryGrowth {
 RuleDescriptor host_memory_growth() {
   return {.name = "host_memory_growth",
           .original_name = "HostMemoryGrowth",
-          .title = "The memory of a training process only grows.",
+          .title = "The memory of a training process keeps growing.",
           .unit = "process",
           .needs = "system samples of processes",
           .presets = "",

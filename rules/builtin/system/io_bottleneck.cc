@@ -33,7 +33,7 @@ struct IoBottleneck {
     read_bottleneck(in, cfg);
     cfg.limit = 50;
     in.optional("io_threshold", cfg.limit, config::between(0.0, 100.0),
-                "percent of its time above which a core waits for I/O");
+                "a core waits for I/O if it does so for more than this percentage of its time");
   }
 
   static std::uint32_t observe(const Config& cfg, State& state, const NodeSnapshot& snapshot) {
@@ -50,12 +50,12 @@ struct IoBottleneck {
       Finding finding = state.finding(cfg, report.scope());
       finding.titled(sentence("GPU of {}", subject.name), Verb::is, "waiting for I/O")
           .says(sentence("On {} the GPU waits for I/O in {} % of {} snapshots (limit {} %): a GPU "
-                         "below {} % while a core waits for I/O for more than {} % of its time.",
+                         "is below {} % while a core waits for I/O more than {} % of its time.",
                          subject.name, state.share(cfg), state.judged(cfg), cfg.threshold,
                          cfg.gpu_threshold, cfg.limit))
           .advises(
-              "Prefetch, keep the data set on a faster or local disk, and store it in larger files "
-              "of a binary format.");
+              "Prefetch, keep the data set on a faster or local disk, or store it in larger binary "
+              "files.");
       return finding;
     });
   }
@@ -66,9 +66,9 @@ struct IoBottleneck {
 RuleDescriptor io_bottleneck() {
   return {.name = "io_bottleneck",
           .original_name = "IOBottleneck",
-          .title = "GPUs wait while a processor core waits for I/O.",
+          .title = "GPUs wait while a CPU core waits for I/O.",
           .unit = "node",
-          .needs = "system samples of GPUs and of processor cores with cpu.mode=iowait",
+          .needs = "system samples of GPUs and of CPU cores with cpu.mode=iowait",
           .presets = "",
           .severity = core::Severity::warning,
           .metrics = IoBottleneck::kMetrics,

@@ -278,18 +278,17 @@ class LoadBalancingEvaluator final : public EvaluatorOf<LoadBalancingState> {
     finding.is(">", "threshold", config_.threshold)
         .titled((kind == kUnused ? "one GPU of " : "load of the GPUs of ") + subject.name, Verb::is,
                 kind == kUnused ? "not used" : "unequal")
-        .says(kind == kUnused
-                  ? sentence("One of the {} GPUs of {} is not used while others are: GPU {} beside "
-                             "{} (distance {}, limit {}).",
-                             gpus, subject.name, pair.a->name, other, pair.distance,
-                             config_.threshold)
-                  : sentence("The {} GPUs of {} carry unequal loads: GPU {} beside {} (distance "
-                             "{}, limit {}).",
-                             gpus, subject.name, pair.a->name, other, pair.distance,
-                             config_.threshold))
+        .says(kind == kUnused ? sentence("One of the {} GPUs of {} is idle while others work: GPU "
+                                         "{} compared with {} (distance {}, limit {}).",
+                                         gpus, subject.name, pair.a->name, other, pair.distance,
+                                         config_.threshold)
+                              : sentence("The {} GPUs of {} carry unequal loads: GPU {} compared "
+                                         "with {} (distance {}, limit {}).",
+                                         gpus, subject.name, pair.a->name, other, pair.distance,
+                                         config_.threshold))
         .advises(
-            "Give every worker as much data, look for work that one of them does alone, or use "
-            "another way to distribute the model.")
+            "Give all workers the same amount of data, look for work that only one of them does, "
+            "or distribute the model differently.")
         .with("gpu_a", pair.a->name)
         .with("gpu_b", other)
         .with("histogram_a", list_of(pair.a->histogram));
@@ -322,7 +321,7 @@ struct LoadBalancing {
   static void read(config::Reader& in, LoadBalancingConfig& cfg, Preset) {
     std::string scope = "job";
     in.optional("threshold", cfg.threshold, config::between(0.0, kFarthest),
-                "distance of two histograms that is too far, 0 … 0.8326");
+                "largest distance of two load histograms, 0 … 0.8326");
     read_patience(in, cfg.horizon, 1);
     read_scan_interval(in, cfg);
     in.optional("scope", scope, config::one_of({"job", "node"}),

@@ -52,9 +52,9 @@ struct LowGpuUtilization {
 
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("threshold_p95", cfg.threshold_p95, config::between(0.0, 100.0),
-                "percent that the 95 % quantile of a GPU in use reaches");
+                "a GPU is used if its 95th percentile reaches this percentage");
     in.optional("threshold_p5", cfg.threshold_p5, config::between(0.0, 100.0),
-                "percent below which the 5 % quantile of a GPU in use shows idle times");
+                "a used GPU has idle times if its 5th percentile is below this percentage");
     read_window(in, cfg.horizon, 1);
     read_patience(in, cfg.horizon);
     read_scan_interval(in, cfg);
@@ -99,29 +99,28 @@ struct LowGpuUtilization {
       finding = Finding::that("gpu_p05", box.p05);
       finding.is("<", "threshold_p5", cfg.threshold_p5)
           .titled(sentence("GPU {} on {}", device, subject.name), Verb::is,
-                  "used in fits and starts")
-          .says(sentence("GPU {} on {} works in fits and starts: its use is below {} % in the "
-                         "lowest 5 % of {} samples (limit {} %) and reaches {} % at times.",
+                  "used with interruptions")
+          .says(sentence("GPU {} on {} works with interruptions: the 5th percentile of its use is "
+                         "{} % over {} samples (expected: at least {} %), the 95th {} %.",
                          device, subject.name, box.p05, points, cfg.threshold_p5, box.p95))
           .advises(
-              "Look for what the GPU waits for between its steps: loading of data, checkpoints, "
-              "blocking calls, a slower worker.");
+              "Find what the GPU waits for between steps. Most probable first: data loading; "
+              "checkpoints; blocking calls; a slower worker.");
     } else {
       finding = Finding::that("gpu_p95", box.p95);
       finding.is("<", "threshold_p95", cfg.threshold_p95)
           .titled(sentence("GPU {} on {}", device, subject.name), Verb::is,
                   kind == kUnused ? "not used" : "hardly used")
           .says(kind == kUnused
-                    ? sentence("GPU {} on {} was not used at all in {} samples.", device,
-                               subject.name, gpu.values.seen())
-                    : sentence("GPU {} on {} is hardly used: 95 % of {} samples lie at or below "
-                               "{} % (limit {} %).",
+                    ? sentence("GPU {} on {} was idle in all {} samples.", device, subject.name,
+                               gpu.values.seen())
+                    : sentence("GPU {} on {} is hardly used: the 95th percentile of {} samples is "
+                               "{} % (expected: at least {} %).",
                                device, subject.name, points, box.p95, cfg.threshold_p95))
-          .advises(
-              kind == kUnused
-                  ? "Check that the job sees the device and puts its model there, or give it back."
-                  : "Raise the batch size, remove blocking calls, feed the GPU faster, or use a "
-                    "smaller one.");
+          .advises(kind == kUnused ? "Check that the job sees the GPU and puts its model there, or "
+                                     "give the GPU back."
+                                   : "Raise the batch size, remove blocking calls, feed the GPU "
+                                     "faster, or use a smaller GPU.");
     }
     finding.with("p05", box.p05).with("p95", box.p95).with("max", gpu.max);
     add_box(finding, box);
@@ -135,7 +134,7 @@ struct LowGpuUtilization {
 RuleDescriptor low_gpu_utilization() {
   return {.name = "low_gpu_utilization",
           .original_name = "LowGPUUtilization",
-          .title = "A GPU is hardly used, or used in fits and starts.",
+          .title = "A GPU is hardly used, or used with interruptions.",
           .unit = "device",
           .needs = "system samples of GPUs",
           .presets = "",

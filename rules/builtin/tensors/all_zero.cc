@@ -29,7 +29,7 @@ struct AllZero {
 
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("threshold", cfg.threshold, config::above(0, 100),
-                "percentage of zeros that is too much");
+                "percentage of zeros from which it fires");
   }
 
   static void adjust(const Config&, Program& program) {
@@ -78,9 +78,9 @@ struct AllZero {
                              row->zero(), row->count(), subject.name, share(*row), cfg.threshold,
                              subject.place()))
         .advises(
-            "A layer without signal learns nothing: check its input, its initialisation, and "
-            "whether its gradient reaches it. Biases are zero at step 0 by design: set start_step "
-            "1 for them.")
+            "A layer without signal learns nothing. Check its input, its initialisation, and "
+            "whether its gradient reaches it. Biases start at zero by design: set start_step 1 for "
+            "them.")
         .with("zero", row->zero())
         .with("count", row->count());
   }
@@ -91,7 +91,7 @@ struct AllZero {
 RuleDescriptor all_zero() {
   return {.name = "all_zero",
           .original_name = "AllZero",
-          .title = "All, or too many, values of a chosen tensor are zero.",
+          .title = "Too many values of a chosen tensor are zero.",
           .unit = "tensor",
           .needs = "the tensors named by collection_names or tensor_regex",
           .presets = "",

@@ -39,9 +39,9 @@ struct DeadRelu {
   static void read(config::Reader& in, Config& cfg, Preset preset) {
     if (preset == Preset::tocsin) cfg.threshold_layer = 60;
     in.optional("threshold_inactivity", cfg.threshold_inactivity, config::between(0.0, 100.0),
-                "percentage of samples below which a unit counts as dead");
+                "a unit is dead if it is positive in less than this percentage of its samples");
     in.optional("threshold_layer", cfg.threshold_layer, config::between(0.0, 100.0),
-                "percentage of dead units that is tolerated");
+                "largest percentage of dead units");
     read_units(in, cfg);
   }
 
@@ -97,8 +97,8 @@ struct DeadRelu {
                        state.dead.exact() ? "" : "At least ", percent, subject.name,
                        cfg.threshold_inactivity, subject.place(), cfg.threshold_layer))
         .advises(
-            "Dead units get no gradient and do not come back: lower the learning rate, check the "
-            "initialisation and the biases, or use a leaky activation.")
+            "Dead units get no gradient and do not recover. Lower the learning rate, check "
+            "initialisation and biases, or use a leaky activation.")
         .since(state.window.since, state.window.steps)
         .with("positive_share", static_cast<double>(row->positive()) / row->n())
         .with("count", row->count());
@@ -118,12 +118,12 @@ struct DeadRelu {
 RuleDescriptor dead_relu() {
   return {.name = "dead_relu",
           .original_name = "DeadRelu",
-          .title = "Too many units of a ReLU layer have gone silent.",
+          .title = "Too many units of a ReLU layer are dead.",
           .unit = "tensor",
           .needs = "outputs of ReLU layers (collection layers), with statistic units(1)",
           .presets =
-              "tocsin tolerates 60 % of dead units, original 50 %: wide layers of healthy networks "
-              "are half silent on a small batch.",
+              "tocsin accepts 60 % of dead units, original 50 %: on a small batch, half of a wide "
+              "healthy layer is silent.",
           .severity = core::Severity::warning,
           .groups = group::kPyTorch,
           .read = &read_row_rule<DeadRelu>};

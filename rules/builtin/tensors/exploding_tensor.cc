@@ -38,9 +38,9 @@ struct ExplodingTensor {
     cfg.ignore_masks = preset == Preset::tocsin;
     in.optional("only_nan", cfg.only_nan, "look at NaN only, not at Inf");
     in.optional("ignore_skipped_steps", cfg.ignore_skipped_steps,
-                "leave out gradients of steps that the optimizer skipped");
+                "ignore gradients of steps that the optimizer skipped");
     in.optional("ignore_masks", cfg.ignore_masks,
-                "leave out inputs of layers that hold zeros and -Inf only: masks of attention");
+                "ignore layer inputs that hold only zeros and -Inf: attention masks");
   }
 
   static std::vector<Need> needs(const Config&) {
@@ -121,9 +121,8 @@ struct ExplodingTensor {
     Finding finding = Finding::that(cfg.only_nan ? "nan" : "non_finite", static_cast<double>(bad));
     finding.is(">=", "limit", 1)
         .advises(
-            "Lower the learning rate or clip gradients; with mixed precision check the loss scale, "
-            "and "
-            "look for a division by zero or the logarithm of zero in the loss.");
+            "Lower the learning rate or clip gradients. With mixed precision, check the loss "
+            "scale. Look for a division by zero or a logarithm of zero in the loss.");
     if (batch->scalar) {
       const auto* what = row->nan() > 0 ? "NaN" : row->posinf() > 0 ? "+Inf" : "-Inf";
       finding.titled(subject.name, Verb::is, what)
@@ -131,14 +130,14 @@ struct ExplodingTensor {
     } else {
       finding.titled(subject.name, Verb::has, row->nan() > 0 ? "NaN" : "Inf")
           .says(sentence(
-              "{} has {} of {} values that are no finite numbers ({} NaN, {} +Inf, {} -Inf) at {}.",
+              "{} has {} of {} values that are not finite ({} NaN, {} +Inf, {} -Inf) at {}.",
               subject.name, bad, row->count(), row->nan(), row->posinf(), row->neginf(),
               subject.place()));
     }
     if (std::isfinite(state.last_finite_abs_max)) {
       finding
           .adds(sentence(
-              "Its largest magnitude was {} at step {}, the last step where all was finite.",
+              "Its largest magnitude was {} at step {}, the last step with only finite values.",
               state.last_finite_abs_max, state.last_finite_step))
           .with("last_finite_abs_max", state.last_finite_abs_max)
           .with("last_finite_step", state.last_finite_step);
@@ -168,8 +167,7 @@ RuleDescriptor exploding_tensor() {
           .unit = "tensor",
           .needs = "any tensor or scalar; asks for gradients, weights, biases and losses",
           .presets =
-              "tocsin leaves out masks of attention, which hold zeros and -Inf only; original does "
-              "not.",
+              "tocsin ignores attention masks, which hold only zeros and -Inf. original does not.",
           .severity = core::Severity::error,
           .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
           .read = &read_row_rule<ExplodingTensor>};

@@ -74,18 +74,18 @@ struct GradientClipping {
       cfg.window = 30;
       cfg.min_cut = 10;
     }
-    in.optional("window", cfg.window, config::between(10U, 10000U), "saved steps that count");
+    in.optional("window", cfg.window, config::between(10U, 10000U),
+                "number of saved steps in the window");
     in.optional("max_clipped_fraction", cfg.max_clipped_fraction, config::between(0.0, 1.0),
-                "share of clipped steps in a full window that is still right");
+                "largest share of clipped steps in a full window");
     in.optional("max_norm", cfg.max_norm, config::if_given(config::greater_than(0.0)),
-                "norm above which a step counts as clipped; null: what the job logs as clip_norm, "
+                "norm above which a step counts as clipped; null = what the job logs as clip_norm, "
                 "else as clipped");
     in.optional("spike_factor", cfg.spike_factor, config::greater_than(1.0),
-                "a norm of so many medians is a spike");
-    in.optional(
-        "min_cut", cfg.min_cut, config::at_least(0.0),
-        "clipping is too frequent only where the median norm of the window is so many times "
-        "the norm that is clipped at; where nobody says that norm, it is not judged; 0 = off");
+                "a norm of this many medians is a spike");
+    in.optional("min_cut", cfg.min_cut, config::at_least(0.0),
+                "clipping is too frequent only if the median norm of the window is this multiple "
+                "of the clipping norm; not judged if that norm is unknown; 0 = off");
   }
   static std::vector<Need> needs(const Config&) { return {{"gradients"}}; }
   static void adjust(const Config&, Program& program) {
@@ -227,8 +227,8 @@ struct GradientClipping {
                          100 * state.share, cfg.window, 100 * cfg.max_clipped_fraction,
                          subject.place()))
           .advises(
-              "Nearly every update then has the same length, whatever the gradient says: lower the "
-              "learning rate, warm it up for longer, or raise the norm that is clipped at.")
+              "Nearly every update then has the same length, whatever the gradient is. Lower the "
+              "learning rate, warm it up for longer, or raise the clipping norm.")
           .since(last.front().step, cfg.window);
       if (!std::isnan(state.cut)) finding.with("median_cut", state.cut);
     } else {
@@ -240,8 +240,8 @@ struct GradientClipping {
                          "before ({}).",
                          now.norm, subject.place(), now.norm / state.median, before, state.median))
           .advises(
-              "Look at the batch of this step and at the learning rate; clip gradients by their "
-              "norm if such steps come again.")
+              "Check the batch of this step and the learning rate. Clip gradients by norm if it "
+              "happens again.")
           .with("median", state.median)
           .since(state.steps.front().step, state.steps.size());
     }
@@ -254,20 +254,19 @@ struct GradientClipping {
 }  // namespace
 
 RuleDescriptor gradient_clipping() {
-  return {
-      .name = "gradient_clipping",
-      .original_name = "GradientClipping",
-      .title = "Most updates are clipped, or the norm of the gradients jumps.",
-      .unit = "worker",
-      .needs = "scalar grad_norm (with clip_norm or clipped), else collection gradients",
-      .presets =
-          "tocsin looks at 30 saved steps, original at 100: few jobs save so many; and in tocsin "
-          "their median norm has to be 10 times the one that is clipped at: at less than that "
-          "most transformers are trained.",
-      .severity = core::Severity::warning,
-      .version = "2",
-      .groups = group::kPyTorch,
-      .read = &read_step_set_rule<GradientClipping>};
+  return {.name = "gradient_clipping",
+          .original_name = "GradientClipping",
+          .title = "Most updates are clipped, or the norm of the gradients jumps.",
+          .unit = "worker",
+          .needs = "scalar grad_norm (with clip_norm or clipped), else collection gradients",
+          .presets =
+              "tocsin looks at 30 saved steps, original at 100, which few jobs save. In tocsin, "
+              "the median norm must be 10 times the clipping norm: most transformers train at less "
+              "than that.",
+          .severity = core::Severity::warning,
+          .version = "2",
+          .groups = group::kPyTorch,
+          .read = &read_step_set_rule<GradientClipping>};
 }
 
 }  // namespace tocsin::rules

@@ -66,13 +66,12 @@ struct GradientNoise {
   }
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("steps", cfg.steps, config::at_least(std::int64_t{1}),
-                "training steps that are looked at");
+                "number of training steps to look at");
     in.optional("elements", cfg.elements, config::at_least(1.0),
-                "elements of gradients that are judged together, of three saved steps at least");
-    in.optional(
-        "same_deviation", cfg.same_deviation, config::at_least(1.0),
-        "largest by smallest deviation of the tensors of a step, up to which noise is drawn "
-        "alike for all of them on purpose");
+                "gradient elements that are judged together, from at least three saved steps");
+    in.optional("same_deviation", cfg.same_deviation, config::at_least(1.0),
+                "noise counts as intended if the deviations of the tensors of a step differ by "
+                "less than this factor");
   }
   static std::vector<Need> needs(const Config&) { return {{"gradients"}}; }
 
@@ -128,14 +127,13 @@ struct GradientNoise {
     Finding finding = Finding::that("mean_size_by_rms", all.size());
     finding.is("==", "normal", std::sqrt(2 * std::numbers::inv_pi))
         .titled("gradients", Verb::are, "pure noise")
-        .says(sentence(
-            "The gradients are nothing but noise: {} elements of {} saved steps up to {} cannot be "
-            "told from independent normal numbers.",
-            static_cast<std::uint64_t>(all.n), window.saves, subject.place()))
+        .says(sentence("The gradients are only noise: {} elements of {} saved steps up to {} look "
+                       "like independent normal numbers.",
+                       static_cast<std::uint64_t>(all.n), window.saves, subject.place()))
         .advises(
-            "Look at what stands between backward() and step(): hooks on gradients, compression, a "
+            "Check what happens between backward() and step(): gradient hooks, compression, a "
             "reduction over workers, memory that is read before it is written. If the noise is "
-            "meant, silence the rule for this job.")
+            "intended, silence the rule for this job.")
         .since(state.normal[state.normal.size() - window.saves].step, window.saves)
         .with("tensors", all.tensors)
         .with("elements", all.n);
@@ -148,7 +146,7 @@ struct GradientNoise {
 RuleDescriptor gradient_noise() {
   return {.name = "gradient_noise",
           .original_name = "GradientNoise",
-          .title = "Gradients are nothing but noise.",
+          .title = "Gradients are only noise.",
           .unit = "worker",
           .needs = "collection gradients",
           .presets = "",

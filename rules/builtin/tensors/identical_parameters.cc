@@ -86,11 +86,11 @@ struct IdenticalParameters {
     Finding finding = Finding::that("variance", 0);
     finding.is("<=", "limit", 0)
         .titled(subject.name, Verb::has, "identical weights")
-        .says(sentence("All {} weights of {} are {} at {}: nothing tells its units apart.",
+        .says(sentence("All {} weights of {} are {} at {}, so all its units are the same.",
                        row->count(), subject.name, row->mean(), subject.place()))
         .advises(
-            "Initialise weights at random (Xavier, Kaiming). Units that start alike get the same "
-            "gradient and stay alike.")
+            "Initialise weights at random (Xavier, Kaiming). Units that start equal get the same "
+            "gradient and stay equal.")
         .with("value", row->mean())
         .with("count", row->count());
     if (state.meant >= 2) finding.since(state.since, state.meant);
@@ -103,7 +103,7 @@ struct IdenticalParameters {
 RuleDescriptor identical_parameters() {
   return {.name = "identical_parameters",
           .original_name = "IdenticalParameters",
-          .title = "A weight matrix holds one and the same value.",
+          .title = "All values of a weight matrix are equal.",
           .unit = "tensor",
           .needs = "collection weights",
           .presets = "",

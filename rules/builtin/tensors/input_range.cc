@@ -68,12 +68,12 @@ struct InputRange {
     return Finding::that("abs_max", row->abs_max())
         .is(">", "threshold", cfg.threshold)
         .titled(sentence("input {}", subject.name), Verb::is, "not scaled")
-        .says(sentence("The model's input {} reaches from {} to {} at {}: it does not look scaled "
-                       "(limit {}).",
-                       subject.name, row->min(), row->max(), subject.place(), cfg.threshold))
+        .says(sentence(
+            "The model's input {} ranges from {} to {} at {}: it does not look scaled (limit {}).",
+            subject.name, row->min(), row->max(), subject.place(), cfg.threshold))
         .advises(
             "Scale inputs to about mean 0 and deviation 1: divide pixels by 255 and normalise "
-            "them, standardise features. If such values are meant, raise the threshold.")
+            "them, standardise features. If such values are intended, raise the threshold.")
         .with("min", row->min())
         .with("max", row->max())
         .with("mean", row->mean())
@@ -89,7 +89,7 @@ struct InputRange {
 RuleDescriptor input_range() {
   return {.name = "input_range",
           .original_name = "InputRange",
-          .title = "The model is fed with values that do not look scaled.",
+          .title = "The model's inputs do not look scaled.",
           .unit = "tensor",
           .needs = "collection inputs",
           .severity = core::Severity::info,

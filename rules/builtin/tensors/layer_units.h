@@ -13,12 +13,11 @@ namespace tocsin::rules {
 /// `Config` has unit_axis and min_samples.
 template <typename Config>
 void read_units(config::Reader& in, Config& cfg) {
-  in.optional("unit_axis", cfg.unit_axis, config::one_of({"auto", "element", "channel"}),
-              "what a unit is; auto: a channel where there are three dimensions or more, else an "
-              "element");
+  in.optional(
+      "unit_axis", cfg.unit_axis, config::one_of({"auto", "element", "channel"}),
+      "what a unit is; auto = a channel if there are three dimensions or more, else an element");
   in.optional("min_samples", cfg.min_samples, config::at_least(std::uint64_t{1}),
-              "samples of each unit that are needed; saved steps are added up until there are so "
-              "many");
+              "least number of samples of each unit; saved steps are added up until it is reached");
 }
 
 /// How many units `count` values of this shape are; 0: it is not known, or not the shape of so many.

@@ -70,13 +70,13 @@ struct Movement {
   static void read(config::Reader& in, Config& cfg, Preset) {
     MovementBounds& bounds = cfg.bounds;
     in.optional("uphill", bounds.uphill, config::between(0.0, 0.9),
-                "mean cosine of gradient and way above which updates go up the loss");
+                "updates raise the loss if the mean cosine of gradient and update is above this");
     in.optional("against", bounds.against, config::between(0.0, 0.9),
-                "successive gradients with a mean cosine below minus this oscillate");
+                "gradients oscillate if the mean cosine of two in a row is below minus this");
     in.optional("along", bounds.along, config::between(0.0, 0.99),
-                "successive gradients with a mean cosine above this crawl");
+                "gradients hardly change if the mean cosine of two in a row is above this");
     in.optional("still", bounds.still, config::between(0.0, 0.1),
-                "share of the median way of its role, below which a tensor stands still");
+                "a tensor stands still if it moves less than this share of the median of its role");
     in.optional("alpha", bounds.alpha, config::between(1e-9, 0.1),
                 "chance of a false alarm per kind and run");
   }
@@ -338,7 +338,7 @@ struct Movement {
 RuleDescriptor movement() {
   return {.name = "movement",
           .original_name = "Movement",
-          .title = "Updates do not move what they may move, or not down the loss.",
+          .title = "Updates do not move the parameters, or do not lower the loss.",
           .unit = "metric",
           .needs = "the ledger",
           .presets = "",

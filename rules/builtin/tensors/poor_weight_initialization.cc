@@ -113,31 +113,31 @@ struct PoorWeightInitialization {
       cfg.max_gain = 100;
     }
     in.optional("threshold", cfg.threshold, config::at_least(1.0),
-                "largest over smallest variance of activation inputs that is still right");
+                "largest ratio of the largest variance of activation inputs to the smallest");
     in.optional("distribution_range", cfg.distribution_range, config::at_least(0.0),
-                "least p95 − p05 of every gradient; 0 = off");
+                "smallest p95 − p05 of each gradient; 0 = off");
     in.optional("patience", cfg.patience, "loss points without a new minimum; 0 = off");
     in.optional("steps", cfg.steps, config::at_least(std::int64_t{1}),
-                "training steps that are looked at");
+                "number of training steps to look at");
     in.optional("combine", cfg.combine, config::one_of({"any", "all"}),
-                "any: each check is a kind of its own; all: variance_ratio, gradient_range and "
-                "loss_flat must hold at one step");
-    in.optional("min_variance", cfg.min_variance, "least variance of an activation input");
+                "any: each check fires alone; all: variance_ratio, gradient_range and loss_flat "
+                "must hold at one step");
+    in.optional("min_variance", cfg.min_variance, "smallest variance of an activation input");
     in.optional("max_variance", cfg.max_variance, "largest variance of an activation input");
     in.optional("small_share", cfg.small_share, config::between(0.0, 1.0),
-                "share of the activation inputs that must be so small; 0 = one is enough");
+                "share of the activation inputs that must be that small; 0 = one is enough");
     in.optional("constant_weights", cfg.constant_weights,
-                "weight matrices without variance are a bad start");
+                "whether weight matrices without variance count as a bad start");
     in.optional("max_gain", cfg.max_gain, config::at_least(0.0),
-                "what every weight matrix multiplies the variance of its input by, to be too "
-                "large; 0 = off");
+                "weights are too large if each matrix multiplies the variance of its input by more "
+                "than this; 0 = off");
     if (!given) cfg.inputs.add_role(core::Role::activation_in);
   }
   // Whether the user has said which tensors are meant.
   static bool read_inputs(config::Reader& in, Config& cfg) {
     const std::vector<std::string> usual = cfg.activation_inputs_regex;
     read_items(in, "activation_inputs_regex", cfg.activation_inputs_regex,
-               "activation inputs, by name; default: these, and all with role activation_in");
+               "activation inputs by name; default: these, and all with role activation_in");
     std::string error;
     for (const std::string& pattern : cfg.activation_inputs_regex) {
       if (!cfg.inputs.add_regex(pattern, error)) in.error("activation_inputs_regex", error);
@@ -319,20 +319,20 @@ struct PoorWeightInitialization {
       finding = Finding::that("range", seen.narrowest.value);
       finding.is("<", "distribution_range", cfg.distribution_range)
           .titled(name(seen.narrowest.row), Verb::has, "values in a narrow range")
-          .says(sentence("The values of {} lie within {} (at least {}) at {}.",
+          .says(sentence("The values of {} lie within a range of {} (expected: at least {}) at {}.",
                          name(seen.narrowest.row), seen.narrowest.value, cfg.distribution_range,
                          subject.place()));
     } else if (kind == kFlat) {
       finding = Finding::that("points", static_cast<double>(state.losses.begin()->second.without));
       finding.is(">=", "patience", cfg.patience)
           .titled("losses", Verb::are, "flat")
-          .says(sentence("No loss has had a new minimum for {} points at {}.", cfg.patience,
+          .says(sentence("No loss has reached a new minimum for {} points at {}.", cfg.patience,
                          subject.place()));
     } else if (kind == kConstant) {
       finding = Finding::that("variance", 0);
       finding.is("==", "variance", 0)
           .titled(name(seen.constant), Verb::has, "constant weights")
-          .says(sentence("All {} elements of {} are {} at {}: nothing tells its units apart.",
+          .says(sentence("All {} elements of {} are {} at {}, so all its units are the same.",
                          seen.constant->row.count, name(seen.constant), seen.constant->row.min,
                          subject.place()));
       finding.tensor = report.tensor(*seen.constant);
@@ -346,8 +346,8 @@ struct PoorWeightInitialization {
       finding = Finding::that("variance", worst.value);
       finding.is(low ? "<" : ">", low ? "min_variance" : "max_variance", limit)
           .titled(name(worst.row), Verb::has, low ? "too little variance" : "too much variance")
-          .says(sentence("The variance of {} is {} (at {} {}) at {}.", name(worst.row), worst.value,
-                         low ? "least" : "most", limit, subject.place()));
+          .says(sentence("The variance of {} is {} (expected: at {} {}) at {}.", name(worst.row),
+                         worst.value, low ? "least" : "most", limit, subject.place()));
       finding.tensor = report.tensor(*worst.row);
     } else {
       finding = Finding::that("ratio", ratio(seen));
@@ -360,9 +360,8 @@ struct PoorWeightInitialization {
               kind == kAll ? ", gradients lie in a narrow range and losses are flat" : ""));
     }
     finding.advises(
-        "Signals should neither die out nor grow from layer to layer: initialise by fan-in "
-        "(He for ReLU, Glorot for tanh), normalise the input, and give no two units the same "
-        "weights.");
+        "Signals should neither vanish nor grow from layer to layer. Initialise by fan-in (He for "
+        "ReLU, Glorot for tanh), normalise the input, and give no two units the same weights.");
     return with_evidence(std::move(finding), state, seen, name);
   }
 
@@ -392,17 +391,16 @@ struct PoorWeightInitialization {
 RuleDescriptor poor_weight_initialization() {
   return {.name = "poor_weight_initialization",
           .original_name = "PoorWeightInitialization",
-          .title = "The first steps show a bad start.",
+          .title = "The first steps show a bad initialisation.",
           .unit = "worker",
           .needs =
               "activation inputs of the first steps (collection layers); preset original also "
               "gradients with statistic quantiles, and losses",
           .presets =
               "tocsin asks for variances of activation inputs within 0.0001 … 100, as usual "
-              "initialisations give, and for weights that differ and are not far too large; "
-              "original compares layers (factor "
-              "10) and looks at "
-              "gradients and losses, which fires on 41 % of healthy runs.",
+              "initialisations give, and for weights that differ and are not far too large. "
+              "original compares layers (factor 10) and looks at gradients and losses, which fires "
+              "on 41 % of healthy runs.",
           .severity = core::Severity::warning,
           .version = "6",
           .groups = group::kDefault | group::kPyTorch,

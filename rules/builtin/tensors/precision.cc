@@ -107,15 +107,14 @@ struct Precision {
   static Defaults defaults(Preset) { return {.modes = kTrainModes}; }
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("share", cfg.share, config::between(0.0, 1.0),
-                "of the elements with a gradient, those that updates leave as they are");
-    in.optional("updates", cfg.updates, config::at_least(1U),
-                "updates that were looked at, at least");
+                "largest share of elements with a gradient that updates leave unchanged");
+    in.optional("updates", cfg.updates, config::at_least(1U), "least number of updates to judge");
     in.optional("skipped", cfg.skipped, config::between(0.0, 1.0),
-                "share of the updates that the loss scaler may leave out");
+                "largest share of updates that the loss scaler may skip");
     in.optional("attempts", cfg.attempts, config::at_least(1U),
-                "updates that the scaler was asked for, per judgement; the first are not judged");
+                "updates of the scaler per judgement; the first ones are not judged");
     in.optional("zeros", cfg.zeros, config::between(0.5, 1.0),
-                "share of a tensor's gradient that must be zeros for an underflow");
+                "a gradient underflows if this share of it is zeros");
   }
   static std::vector<Need> needs(const Config&) { return {{"ledger"}}; }
   static void adjust(const Config&, Program& program) {
@@ -252,15 +251,14 @@ struct Precision {
     return Finding::that("swallowed", stored.swallowed / stored.elements)
         .is(">", "share", cfg.share)
         .titled("updates", Verb::are, "lost to the precision of the weights")
-        .says(
-            sentence("Updates are rounded away: of the elements with a gradient, {} % had the same "
-                     "value after the update as before, over {} updates up to {}, and {} % were "
-                     "not changed by any of them. The weights are stored in 16 bits.",
-                     100 * stored.swallowed / stored.elements, stored.updates, subject.place(),
-                     100 * now.unmoved / now.window))
+        .says(sentence("Rounding erases updates: {} % of the elements with a gradient had the same "
+                       "value after the update as before, over {} updates up to {}. {} % were "
+                       "never changed. The weights are stored in 16 bits.",
+                       100 * stored.swallowed / stored.elements, stored.updates, subject.place(),
+                       100 * now.unmoved / now.window))
         .advises(
             "Keep the weights in float32 and compute in 16 bits (autocast), keep a float32 copy in "
-            "the optimizer, or round stochastically. A larger learning rate helps only in part.")
+            "the optimizer, or round stochastically. A larger learning rate only helps in part.")
         .since(stored.since, stored.updates)
         .with("elements", stored.elements)
         .with("unmoved", now.unmoved / now.window);
@@ -271,29 +269,27 @@ struct Precision {
     return Finding::that("zeros", lost.zeros)
         .is(">", "limit", cfg.zeros)
         .titled(name, Verb::has, "gradients that float16 cannot hold")
-        .says(sentence(
-            "{} % of the gradient of {} are zeros up to {}, and most of the rest are small "
-            "multiples of 2^-24, the smallest number of float16. The loss scale is {}: it "
-            "lifts nothing. {} of {} tensors have no zeros.",
-            100 * lost.zeros, name, subject.place(), now.scale, std::max(now.beside, 0.0),
-            now.tensors))
+        .says(sentence("{} % of the gradient of {} are zeros up to {}. Most of the rest are small "
+                       "multiples of 2^-24, the smallest number of float16. The loss scale is {}, "
+                       "too small to help. {} of {} tensors have no zeros.",
+                       100 * lost.zeros, name, subject.place(), now.scale,
+                       std::max(now.beside, 0.0), now.tensors))
         .advises(
-            "Scale the loss (GradScaler), or use bfloat16. If a scaler has come down to 1, look "
-            "for "
-            "what overflows float16 whatever the scale, and compute that in float32.")
+            "Scale the loss (GradScaler), or use bfloat16. If a scaler has fallen to 1, find what "
+            "overflows float16 at any scale, and compute that in float32.")
         .with("loss_scale", now.scale);
   }
 
   static Finding explain(const Config& cfg, const Scaled& scaled, const Subject& subject) {
     return Finding::that("left_out", scaled.left_out / scaled.attempts)
         .is(">", "skipped", cfg.skipped)
-        .titled("the loss scaler", Verb::is, "leaving out updates")
-        .says(sentence("The loss scaler left out {} of the {} updates up to {}, because gradients "
-                       "were not finite. A scale that fits loses one in some thousand.",
+        .titled("the loss scaler", Verb::is, "skipping updates")
+        .says(sentence("The loss scaler skipped {} of the {} updates up to {}, because gradients "
+                       "were not finite. A good scale skips about one in a thousand.",
                        scaled.left_out, scaled.attempts, subject.place()))
         .advises(
-            "Look for values that overflow float16 whatever the scale (logits, attention scores, "
-            "a division by a small number), compute them in float32, or use bfloat16.")
+            "Find values that overflow float16 at any scale (logits, attention scores, a division "
+            "by a small number). Compute them in float32, or use bfloat16.")
         .since(scaled.since, static_cast<std::uint64_t>(scaled.attempts));
   }
 };
@@ -301,16 +297,17 @@ struct Precision {
 }  // namespace
 
 RuleDescriptor precision() {
-  return {.name = "precision",
-          .original_name = "Precision",
-          .title = "Updates do not survive the precision of the weights, or are left out.",
-          .unit = "worker",
-          .needs = "collection ledger: weights that are stored in 16 bits, or a loss scaler",
-          .presets = "",
-          .severity = core::Severity::warning,
-          .version = "2",
-          .groups = group::kDefault | group::kPyTorch,
-          .read = &read_step_set_rule<Precision>};
+  return {
+      .name = "precision",
+      .original_name = "Precision",
+      .title = "Rounding erases updates, gradients underflow, or the loss scaler skips updates.",
+      .unit = "worker",
+      .needs = "collection ledger: weights stored in 16 bits, or a loss scaler",
+      .presets = "",
+      .severity = core::Severity::warning,
+      .version = "2",
+      .groups = group::kDefault | group::kPyTorch,
+      .read = &read_step_set_rule<Precision>};
 }
 
 }  // namespace tocsin::rules

@@ -76,10 +76,9 @@ struct ReplicaDivergence {
 
   static std::string unjudged(const Scope& scope) {
     if (scope.world_size() == 1 || scope.workers() < 2) return {};
-    return "no two workers have sent the digest of one tensor: with capture.workers: auto rank 0 "
-           "alone sends what all "
-           "hold alike; set it to all. Parts of sharded models are no replicas and are not "
-           "compared";
+    return "no two workers have sent the digest of the same tensor. With capture.workers: auto, "
+           "only rank 0 sends tensors that all ranks hold; set it to all. Shards of sharded models "
+           "are not replicas and are not compared";
   }
 
   /// A job of one worker has no replicas; 0: it does not say of how many.
@@ -138,9 +137,9 @@ struct ReplicaDivergence {
         .says(sentence("{} of {} replicas of {} differ from the others at {}: rank {}.",
                        apart.others.size(), apart.compared, subject.name, subject.place(), ranks))
         .advises(
-            "Workers of a data-parallel group must start from the same weights and apply the same "
-            "update: look for parameters that are left out of the reduction, for random numbers in "
-            "the update, or for a faulty device if it is always the same rank.")
+            "Data-parallel workers must start from the same weights and apply the same updates. "
+            "Most probable first: parameters left out of the reduction; random numbers in the "
+            "update; a faulty device, if it is always the same rank.")
         .with("digest", sentence("{:016x}", apart.common))
         .with("different", std::move(told))
         .with("workers", static_cast<std::uint64_t>(apart.compared));
@@ -154,7 +153,7 @@ struct ReplicaDivergence {
 RuleDescriptor replica_divergence() {
   return {.name = "replica_divergence",
           .original_name = "ReplicaDivergence",
-          .title = "Workers that should hold the same weights do not.",
+          .title = "Workers that should hold the same weights differ.",
           .unit = "tensor",
           .needs = "collection weights with statistic digest, of at least two workers",
           .presets = "",

@@ -59,19 +59,19 @@ struct SaturatedActivation {
     }
     in.optional("threshold_tanh_min", cfg.tanh.lo, "inputs of tanh up to here are saturated");
     in.optional("threshold_tanh_max", cfg.tanh.hi, "inputs of tanh from here on are saturated");
-    in.optional("threshold_sigmoid_min", cfg.sigmoid.lo, "as above, of sigmoid");
-    in.optional("threshold_sigmoid_max", cfg.sigmoid.hi, "as above, of sigmoid");
-    in.optional(
-        "threshold_inactivity", cfg.threshold_inactivity, config::between(0.0, 100.0),
-        "share_of units: percentage of samples between the bounds below which a unit counts "
-        "as saturated");
+    in.optional("threshold_sigmoid_min", cfg.sigmoid.lo, "as above, for sigmoid");
+    in.optional("threshold_sigmoid_max", cfg.sigmoid.hi, "as above, for sigmoid");
+    in.optional("threshold_inactivity", cfg.threshold_inactivity, config::between(0.0, 100.0),
+                "with share_of units: a unit is saturated if less than this percentage of its "
+                "samples are between the bounds");
     in.optional("threshold_layer", cfg.threshold_layer, config::between(0.0, 100.0),
-                "percentage of saturated units or elements that is tolerated");
+                "largest percentage of saturated units or elements");
     config::Check<double> slope = config::above(0, 0.25);
     slope.ok = [](const double& value) { return value > 0 && value < 0.25; };
     slope.expected = "> 0 … < 0.25";
-    in.optional("gradient_threshold", cfg.gradient_threshold, config::if_given(slope),
-                "in place of the four bounds: where the function's derivative is as small as this");
+    in.optional(
+        "gradient_threshold", cfg.gradient_threshold, config::if_given(slope),
+        "instead of the four bounds: saturated where the derivative of the function is this small");
     read_units(in, cfg);
     in.optional("share_of", cfg.share_of, config::one_of({"units", "elements"}), "what is counted");
     check(in, cfg);
@@ -198,14 +198,14 @@ struct SaturatedActivation {
     Finding finding = Finding::that("saturated_percent", percent);
     finding.is(">", "threshold_layer", cfg.threshold_layer)
         .titled(subject.name, Verb::is, "saturated")
-        .says(sentence("{}{} % of the {} of {} are not between {} and {}, where {} is not flat, at "
-                       "{} (limit {} %).",
-                       state.saturated.exact() ? "" : "At least ", percent,
-                       elements ? "values" : "units", subject.name, bounds.lo, bounds.hi,
-                       kLayerKinds[kind], subject.place(), cfg.threshold_layer))
+        .says(sentence(
+            "{}{} % of the {} of {} are outside {} to {}, where {} is flat, at {} (limit {} %).",
+            state.saturated.exact() ? "" : "At least ", percent, elements ? "values" : "units",
+            subject.name, bounds.lo, bounds.hi, kLayerKinds[kind], subject.place(),
+            cfg.threshold_layer))
         .advises(
-            "No gradient passes a saturated unit: use a smaller initialisation, normalise in front "
-            "of the layer, lower the learning rate, or take another activation.")
+            "No gradient passes a saturated unit. Use a smaller initialisation, normalise before "
+            "the layer, lower the learning rate, or change the activation.")
         .since(state.window.since, state.window.steps)
         .with("lo", bounds.lo)
         .with("hi", bounds.hi)
@@ -235,15 +235,15 @@ struct SaturatedActivation {
 RuleDescriptor saturated_activation() {
   return {.name = "saturated_activation",
           .original_name = "SaturatedActivation",
-          .title = "Inputs of tanh or sigmoid layers sit where the function is flat.",
+          .title = "Inputs of tanh or sigmoid layers are where the function is flat.",
           .unit = "tensor",
           .needs =
               "inputs of tanh and sigmoid layers (collection layers), with statistic at_least(3); "
               "original: saturation",
           .presets =
               "tocsin counts elements beyond ±3, where a derivative is below 0.01 (tanh) and 0.05 "
-              "(sigmoid); original counts units that are almost always beyond bounds which fit a "
-              "gradient of 1e-7, and hardly any network gets there.",
+              "(sigmoid). original counts units that are almost always where the gradient is below "
+              "1e-7, which hardly any network reaches.",
           .severity = core::Severity::warning,
           .groups = group::kPyTorch,
           .read = &read_row_rule<SaturatedActivation>};

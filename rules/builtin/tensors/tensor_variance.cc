@@ -34,9 +34,9 @@ struct TensorVariance {
 
   static void read(config::Reader& in, Config& cfg, Preset preset) {
     cfg.matrices = preset == Preset::tocsin;
-    in.optional("max_threshold", cfg.max_threshold, "variance that is too much");
+    in.optional("max_threshold", cfg.max_threshold, "largest variance");
     in.optional("min_threshold", cfg.min_threshold, config::if_given(config::at_least(0.0)),
-                "variance that is too little");
+                "smallest variance");
     if (in.describing()) return;
     if (!cfg.max_threshold && !cfg.min_threshold) {
       in.error("max_threshold", "this rule needs max_threshold, min_threshold or both");
@@ -80,11 +80,10 @@ struct TensorVariance {
                 kind == kHigh ? "too much variance" : "too little variance")
         .says(sentence("The variance of {} is {} ({} {}) at {}.", subject.name, v,
                        kind == kHigh ? "limit" : "at least", limit, subject.place()))
-        .advises(kind == kHigh
-                     ? "Values that spread ever wider saturate activations and overflow: check the "
-                       "initialisation, the normalisation and the learning rate."
-                     : "Values that are all alike carry no signal: check the initialisation, and "
-                       "that the tensor gets a gradient.")
+        .advises(kind == kHigh ? "Values that spread ever wider saturate activations and overflow. "
+                                 "Check initialisation, normalisation and learning rate."
+                               : "Values that are all equal carry no signal. Check the "
+                                 "initialisation, and that the tensor gets a gradient.")
         .with("mean", row->mean() / batch->scale_of(*row))
         .with("count", row->count());
   }
@@ -99,8 +98,8 @@ RuleDescriptor tensor_variance() {
           .unit = "tensor",
           .needs = "the tensors named by collection_names or tensor_regex",
           .presets =
-              "tocsin looks at tensors of two dimensions or more: parameters of normalisation "
-              "layers start as constants, and original calls them too small.",
+              "tocsin looks at tensors of two dimensions or more. original also fires on "
+              "parameters of normalisation layers, which start as constants.",
           .severity = core::Severity::warning,
           .read = &read_row_rule<TensorVariance>};
 }

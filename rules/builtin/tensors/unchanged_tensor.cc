@@ -57,10 +57,10 @@ struct UnchangedTensor {
 
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("num_steps", cfg.num_steps, config::between(std::uint32_t{2}, kMost),
-                "saved values that must agree");
+                "number of saved values in a row that must be equal");
     in.optional("rtol", cfg.rtol, config::at_least(0.0), "tolerance relative to the newest value");
     in.optional("atol", cfg.atol, config::at_least(0.0), "tolerance in units of the tensor");
-    in.optional("equal_nan", cfg.equal_nan, "whether NaN agrees with NaN");
+    in.optional("equal_nan", cfg.equal_nan, "whether NaN equals NaN");
   }
 
   static void adjust(const Config&, Program& program) {
@@ -199,8 +199,9 @@ struct UnchangedTensor {
                        cfg.num_steps, state.since, subject.step,
                        subject.worker.empty() ? "" : " on ", subject.worker))
         .advises(
-            "If it is trained: check that it gets a gradient, is in the optimizer, and that the "
-            "learning rate is not 0. If it is frozen on purpose, leave it out of the selection.")
+            "If you train it, check that it gets a gradient, that it is in the optimizer, and that "
+            "the learning rate is not 0. If you froze it on purpose, leave it out of the "
+            "selection.")
         .since(state.since, cfg.num_steps)
         .with("largest_difference", state.largest)
         .with("count", row->count());
@@ -214,7 +215,7 @@ struct UnchangedTensor {
 RuleDescriptor unchanged_tensor() {
   return {.name = "unchanged_tensor",
           .original_name = "UnchangedTensor",
-          .title = "A chosen tensor has had the same values for several saved steps.",
+          .title = "A chosen tensor has the same values for several saved steps.",
           .unit = "tensor",
           .needs = "the tensors named by collection_names or tensor_regex, with statistic digest",
           .presets = "",

@@ -94,25 +94,24 @@ struct UpdateLarge {
 
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("threshold", cfg.threshold, config::greater_than(0.0),
-                "share of its norm by which a matrix may move per step");
+                "largest move of a matrix per step, as a share of its norm");
     in.optional("updates", cfg.updates, config::at_least(std::uint32_t{1}),
-                "updates in a row above threshold");
-    in.optional("once", cfg.once, config::at_least(0.0),
-                "share of its norm per step that is too much in a single update; 0 = off");
+                "updates in a row that must be above threshold");
+    in.optional("once", cfg.once, config::at_least(0.0), "the same for a single update; 0 = off");
     in.optional("replaced", cfg.replaced, config::at_least(0.0),
-                "share of its norm that is too much between two saves for a matrix that hardly "
-                "moved before; 0 = off");
+                "largest move between two saves of a matrix that hardly moved before, as a share "
+                "of its norm; 0 = off");
     in.optional("faster", cfg.faster, config::at_least(0.0),
-                "times the pace of late, relative to the learning rate, that is too much `updates` "
-                "times in a row; 0 = off");
+                "largest pace, as a multiple of the recent pace relative to the learning rate, "
+                "`updates` times in a row; 0 = off");
     in.optional("withered", cfg.withered, config::between(0.0, 1.0),
-                "share of its largest norm so far below which a matrix has withered; 0 = off");
+                "a matrix has withered below this share of its largest norm; 0 = off");
     in.optional("shrinks", cfg.shrinks, config::between(0.0, 1.0),
-                "share of its norm per step that it must not lose in four saves in a row; 0 = off");
+                "largest loss of norm per step, as a share, in four saves in a row; 0 = off");
     in.optional("warmup_steps", cfg.warmup_steps, config::at_least(std::int64_t{0}),
-                "first steps, which are not judged");
+                "number of first steps that are not judged");
     in.optional("while_falling", cfg.while_falling,
-                "tell of moves also while the training loss surely falls");
+                "also report moves while the training loss clearly falls");
   }
 
   static std::vector<Need> needs(const Config&) { return {{"weights", {"delta"}}}; }
@@ -246,14 +245,14 @@ struct UpdateLarge {
     return Finding::that("update_per_step", state.ratio)
         .is(">", once ? "once" : "threshold", limit)
         .titled(subject.name, Verb::is, "changing too fast")
-        .says(sentence("{} is thrown about: it moves by {} % of its norm per step between steps {} "
-                       "and {}{}{}, {} saved steps in a row (limit {} %).",
+        .says(sentence("{} changes too fast: it moves by {} % of its norm per step between steps "
+                       "{} and {}{}{}, {} saved steps in a row (limit {} %).",
                        subject.name, 100 * state.ratio, state.from, batch->step,
                        subject.worker.empty() ? "" : " on ", subject.worker, state.row,
                        100 * limit))
         .advises(
-            "Lower the learning rate, warm it up, or clip gradients; what was learnt before is "
-            "overwritten at this pace.")
+            "Lower the learning rate, warm it up, or clip gradients. At this pace, updates "
+            "overwrite what was learned.")
         .since(state.row > 1 ? state.since : state.from, std::max<std::uint64_t>(state.row, 1) + 1)
         .with("delta_l2", state.delta)
         .with("prev_l2", state.before)
@@ -267,13 +266,13 @@ struct UpdateLarge {
     return Finding::that("update", state.delta / state.before)
         .is(">", "replaced", cfg.replaced)
         .titled(subject.name, Verb::is, "replaced")
-        .says(sentence("{} is not what it was: it moved by {} % of its norm between steps {} and "
-                       "{}{}{}, after saves between which it hardly moved (limit {} %).",
+        .says(sentence("{} was replaced: it moved by {} % of its norm between steps {} and {}{}{}, "
+                       "but hardly moved before (limit {} %).",
                        subject.name, 100 * state.delta / state.before, state.from, batch->step,
                        subject.worker.empty() ? "" : " on ", subject.worker, 100 * cfg.replaced))
         .advises(
-            "Look at what happened at that step: weights that were set anew, a checkpoint that was "
-            "not read, or a learning rate that jumped.")
+            "Check what happened at that step. Most probable first: weights that were initialised "
+            "again; a checkpoint that was not loaded; a learning rate that jumped.")
         .since(state.from, 2)
         .with("delta_l2", state.delta)
         .with("prev_l2", state.before)
@@ -286,14 +285,13 @@ struct UpdateLarge {
         .is(">", "faster_than_of_late", cfg.faster * state.pace)
         .titled(subject.name, Verb::is, "changing far faster than before")
         .says(sentence(
-            "{} moves far faster than it did: by {} % of its norm per step between steps {} and "
-            "{}{}{}; "
-            "of late it was {} % at most, and the loss does not fall (limit {} times that).",
+            "{} moves far faster than before: by {} % of its norm per step between steps {} and "
+            "{}{}{}, recently by at most {} %, and the loss does not fall (limit: {} times that).",
             subject.name, 100 * state.ratio, state.from, batch->step,
             subject.worker.empty() ? "" : " on ", subject.worker, 100 * state.pace, cfg.faster))
         .advises(
-            "Look at what changed at that step: data, its scale or its order, the loss, another "
-            "writer of the weights, or memory that does not hold what it is given.")
+            "Check what changed at that step. Most probable first: the data, their scale or order; "
+            "the loss; other code that writes the weights; faulty memory.")
         .since(state.faster_since, state.faster + 1)
         .with("delta_l2", state.delta)
         .with("prev_l2", state.before)
@@ -310,8 +308,8 @@ struct UpdateLarge {
                        subject.name, state.norm, subject.place(), 100 * state.norm / state.largest,
                        state.largest, state.largest_at, 100 * cfg.withered))
         .advises(
-            "Lower the weight decay or another penalty that takes the weights away; after a resume "
-            "check that they were read in the type and scale in which they were stored.")
+            "Lower the weight decay or other penalties on weights. After a resume, check that "
+            "weights were loaded with the type and scale in which they were stored.")
         .since(state.largest_at, 2)
         .with("norm", state.norm)
         .with("largest_norm", state.largest);
@@ -321,14 +319,14 @@ struct UpdateLarge {
     return Finding::that("share_of_norm", state.norm / state.fell_from)
         .is("<", "left", kLeft)
         .titled(subject.name, Verb::is, "shrinking away")
-        .says(sentence(
-            "{} shrinks away: its norm is {} at {}, {} % of the {} that it had at step {}, "
-            "and has fallen in each of {} saves.",
-            subject.name, state.norm, subject.place(), 100 * state.norm / state.fell_from,
-            state.fell_from, state.fell_since, state.falls))
+        .says(sentence("{} keeps shrinking: its norm is {} at {}, {} % of the {} that it had at "
+                       "step {}, and fell in each of {} saves.",
+                       subject.name, state.norm, subject.place(),
+                       100 * state.norm / state.fell_from, state.fell_from, state.fell_since,
+                       state.falls))
         .advises(
-            "Lower the weight decay: what it takes per step is the learning rate times the decay; "
-            "or lower the learning rate, and look at what pulls all weights towards zero.")
+            "Lower the weight decay or the learning rate: each step removes the learning rate "
+            "times the decay. Find what else pulls all weights towards zero.")
         .since(state.fell_since, state.falls + 1)
         .with("norm", state.norm)
         .with("norm_before", state.fell_from);
@@ -338,19 +336,16 @@ struct UpdateLarge {
 }  // namespace
 
 RuleDescriptor update_large() {
-  return {
-      .name = "update_large",
-      .original_name = "UpdateLarge",
-      .title =
-          "A weight matrix moves by a third of its norm per step, is suddenly another one, or is "
-          "gone.",
-      .unit = "tensor",
-      .needs = "collection weights with statistic delta",
-      .presets = "",
-      .severity = core::Severity::warning,
-      .version = "8",
-      .groups = group::kDefault | group::kPyTorch,
-      .read = &read_row_rule<UpdateLarge>};
+  return {.name = "update_large",
+          .original_name = "UpdateLarge",
+          .title = "A weight matrix changes too fast, is suddenly replaced, or shrinks to nothing.",
+          .unit = "tensor",
+          .needs = "collection weights with statistic delta",
+          .presets = "",
+          .severity = core::Severity::warning,
+          .version = "8",
+          .groups = group::kDefault | group::kPyTorch,
+          .read = &read_row_rule<UpdateLarge>};
 }
 
 }  // namespace tocsin::rules

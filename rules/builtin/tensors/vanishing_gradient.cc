@@ -68,9 +68,9 @@ struct VanishingGradient {
     if (preset == Preset::tocsin) cfg.min_fraction = 0.25;
     cfg.ours = preset == Preset::tocsin;
     in.optional("threshold", cfg.threshold, config::greater_than(0.0),
-                "mean magnitude below which a gradient has vanished");
+                "a gradient has vanished below this mean magnitude");
     in.optional("min_fraction", cfg.min_fraction, config::between(0.0, 1.0),
-                "share of a worker's gradient tensors that must be below at a step");
+                "least share of a worker's gradient tensors that must be below it at a step");
   }
 
   static std::vector<Need> needs(const Config&) { return {{"gradients"}}; }
@@ -151,13 +151,13 @@ struct VanishingGradient {
     Finding out = Finding::that("abs_mean", state.abs_mean);
     out.is("<", "threshold", cfg.threshold)
         .titled(sentence("gradient of {}", parameter_of(subject.name)), Verb::is, "vanishing")
-        .says(sentence("The gradient of {} has all but vanished: mean magnitude {} (limit {}) at "
+        .says(sentence("The gradient of {} has nearly vanished: mean magnitude {} (limit {}) at "
                        "{}, where {} of {} gradients are that small.",
                        parameter_of(subject.name), state.abs_mean, cfg.threshold, subject.place(),
                        subject.hit, subject.evaluated))
         .advises(
             "Layers with such gradients do not learn. Try ReLU-like activations, normalisation "
-            "layers, residual connections or another initialisation; with mixed precision check "
+            "layers, residual connections or another initialisation. With mixed precision, check "
             "the loss scale.")
         .with("abs_max", state.abs_max)
         .with("zero_share", state.zero_share)
@@ -182,12 +182,11 @@ RuleDescriptor vanishing_gradient() {
       .unit = "tensor",
       .needs = "collection gradients",
       .presets =
-          "tocsin needs a quarter of a worker's gradient tensors below the threshold "
-          "(min_fraction 0.25), original a single one, and leaves biases out: in front of a "
-          "normalisation layer they have zero gradient in every healthy run. Nor does tocsin judge "
-          "gradients that are 0 throughout before the fourth step in a row (parts that a step "
-          "leaves out), nor what was seen between the threshold and 100 times that: it fades with "
-          "the loss.",
+          "tocsin needs a quarter of a worker's gradient tensors below the threshold (min_fraction "
+          "0.25), original a single one. tocsin leaves out biases: before a normalisation layer, "
+          "their gradient is zero in every healthy run. It judges gradients that are 0 throughout "
+          "only from the fourth step in a row on, and ignores those that were once between the "
+          "threshold and 100 times that: they fade with the loss.",
       .severity = core::Severity::warning,
       .version = "4",
       .groups = group::kDefault | group::kPyTorch,

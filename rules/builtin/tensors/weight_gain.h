@@ -58,10 +58,9 @@ struct WeightGain {
     Finding finding = Finding::that("gain", least_gain);
     finding.is(">", "max_gain", most)
         .titled("weight matrices", Verb::are, "far too large")
-        .says(
-            sentence("All {} weight matrices start far too large: even {} multiplies the variance "
-                     "of what it is given by {} at {} (1 to 3 is usual, limit {}).",
-                     matrices, name, least_gain, subject.place(), most));
+        .says(sentence("All {} weight matrices start far too large: even {} multiplies the "
+                       "variance of its input by {} at {} (usual: 1 to 3, limit {}).",
+                       matrices, name, least_gain, subject.place(), most));
     return finding;
   }
 

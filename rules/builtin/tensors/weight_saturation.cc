@@ -87,13 +87,13 @@ struct WeightSaturation {
 
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("bound", cfg.bound, config::if_given(config::greater_than(0.0)),
-                "magnitude from which on a weight counts as saturated; unset: 95 % of the largest "
+                "magnitude from which a weight counts as saturated; unset = 95 % of the largest "
                 "finite value of its type");
     config::Check<double> percent = config::between(0.0, 100.0);
     percent.ok = [](const double& value) { return value >= 0 && value < 100; };
     percent.expected = "0 … < 100";
     in.optional("threshold_percent", cfg.threshold_percent, percent,
-                "percentage of saturated weights that is tolerated");
+                "largest percentage of saturated weights");
     if (in.describing()) return;
     if (!cfg.bound) {
       in.note("bound", "without bound f32 and f64 weights never fire while they are finite");
@@ -140,12 +140,12 @@ struct WeightSaturation {
     Finding finding = Finding::that("saturated_percent", percent);
     finding.is(">", "threshold_percent", cfg.threshold_percent)
         .titled(subject.name, Verb::is, "saturated")
-        .says(sentence("{}{} % of the weights of {} have a magnitude of {} or more at {} (limit "
-                       "{} %).",
-                       state.share.exact() ? "" : "At least ", percent, subject.name, state.bound,
-                       subject.place(), cfg.threshold_percent))
+        .says(sentence(
+            "{}{} % of the weights of {} have a magnitude of {} or more at {} (limit {} %).",
+            state.share.exact() ? "" : "At least ", percent, subject.name, state.bound,
+            subject.place(), cfg.threshold_percent))
         .advises(
-            "Weights at the end of their type cannot move on: lower the learning rate, add weight "
+            "Weights at the end of their range cannot grow. Lower the learning rate, add weight "
             "decay, widen the clamp, or keep a master copy in a wider type.")
         .with("bound", state.bound)
         .with("abs_max", row->abs_max())
@@ -161,7 +161,7 @@ struct WeightSaturation {
 RuleDescriptor weight_saturation() {
   return {.name = "weight_saturation",
           .original_name = "WeightSaturation",
-          .title = "Weights run into the end of what their type or a clamp can hold.",
+          .title = "Weights reach the largest value that their type or a clamp allows.",
           .unit = "tensor",
           .needs = "collection weights, with statistic at_least(bound) where a bound is given",
           .presets = "",

@@ -118,8 +118,8 @@ struct WeightUpdateRatio {
     cfg.per_step = preset == Preset::tocsin;
     if (cfg.per_step) cfg.small_threshold = 1e-6;
     in.optional("num_steps", cfg.num_steps, config::if_given(config::at_least(std::int64_t{1})),
-                "compare with the earliest saved step at most so many steps back; unset: with the "
-                "saved step before");
+                "compare with the earliest saved step at most this many steps back; unset = with "
+                "the previous saved step");
     in.optional("large_threshold", cfg.large_threshold, "ratio above which weights move too much");
     in.optional("small_threshold", cfg.small_threshold, config::at_least(0.0),
                 "ratio below which weights hardly move");
@@ -341,12 +341,12 @@ struct WeightUpdateRatio {
     if (kind == kTooSmall) {
       finding.is("<", "small_threshold", cfg.small_threshold)
           .titled(subject.name, Verb::is, "hardly moving")
-          .says(sentence("{} hardly moves: its update is {} of its norm{}{} (limit {}){}.",
+          .says(sentence("{} hardly moves: its update is {} times its norm{}{} (limit {}){}.",
                          subject.name, state.ratio, per,
-                         scheduled ? ", seen relative to the learning rate" : "",
-                         cfg.small_threshold, span))
+                         scheduled ? ", relative to the learning rate" : "", cfg.small_threshold,
+                         span))
           .advises(
-              "Raise the learning rate, or check that the tensor gets a gradient; mark frozen "
+              "Raise the learning rate, or check that the tensor gets a gradient. Mark frozen "
               "parameters as not trainable.");
     } else {
       finding.is(">", "large_threshold", cfg.large_threshold)
@@ -357,9 +357,8 @@ struct WeightUpdateRatio {
     }
     if (kind == kFromZero) {
       finding.titled(subject.name, Verb::has, "left zero")
-          .says(
-              sentence("{} was zero and has moved to norm {}{}.", subject.name, state.delta, span))
-          .advises("Usual for a tensor that is initialised with zeros.")
+          .says(sentence("{} was zero and now has norm {}{}.", subject.name, state.delta, span))
+          .advises("This is usual for a tensor that is initialised with zeros.")
           .severity = core::Severity::info;
     }
     finding.since(state.from, 2)
@@ -379,13 +378,13 @@ struct WeightUpdateRatio {
 RuleDescriptor weight_update_ratio() {
   return {.name = "weight_update_ratio",
           .original_name = "WeightUpdateRatio",
-          .title = "Weights move far too much, or hardly at all.",
+          .title = "Weights move too much, or hardly at all.",
           .unit = "tensor",
           .needs = "collection weights with statistic delta",
           .presets =
-              "tocsin judges the update per step with small_threshold 1e-6, so that the save "
-              "interval does not matter, and relative to the learning rate, so that a schedule "
-              "that decays to zero is no fault, nor updates that rounding takes at its end; "
+              "tocsin judges the update per step with small_threshold 1e-6, so the save interval "
+              "does not matter. It judges relative to the learning rate, so a schedule that decays "
+              "to zero is no fault, and updates that rounding erases at its end are none either. "
               "original judges the whole interval with 1e-8.",
           .severity = core::Severity::warning,
           .aliases = {"weight_update"},

@@ -68,21 +68,19 @@ struct Budget {
 
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("share", cfg.share, config::between(1e-6, 0.5),
-                "of the largest rate, below which a schedule has ended");
+                "share of the largest rate below which a schedule counts as ended");
     in.optional("early", cfg.early, config::between(0.01, 1.0),
-                "a schedule that ends before this share of the planned updates ends early");
-    in.optional(
-        "late", cfg.late, config::at_least(1.0),
-        "a schedule that is longer than so many times the planned updates stays unfinished");
+                "a schedule shorter than this share of the planned updates ends early");
+    in.optional("late", cfg.late, config::at_least(1.0),
+                "a schedule longer than this multiple of the planned updates stays unfinished");
     in.optional("per_epoch", cfg.per_epoch, config::greater_than(1.0),
-                "a schedule that steps once per epoch and is longer than so many times the planned "
-                "epochs counts updates");
-    in.optional(
-        "reach", cfg.reach, config::between(0.0, 1.0),
-        "share of the way from the constant to the best fit that boosting should be able to go");
-    in.optional(
-        "worth", cfg.worth, config::greater_than(0.0),
-        "updates at the largest rate that a training with a geometric decay should be worth");
+                "a schedule that steps once per epoch and is longer than this multiple of the "
+                "planned epochs counts updates");
+    in.optional("reach", cfg.reach, config::between(0.0, 1.0),
+                "least share of the way from a constant to the best fit that the planned boosting "
+                "rounds can cover");
+    in.optional("worth", cfg.worth, config::greater_than(0.0),
+                "least worth of a training with geometric decay, in updates at the largest rate");
   }
 
   template <typename Own>
@@ -249,15 +247,15 @@ struct Budget {
   static Finding explain_rounds(const Config& cfg, const Plan& plan) {
     Finding finding = Finding::that("reach", reached(plan));
     return finding.is("<", "reach", cfg.reach)
-        .titled("boosting", Verb::is, "too short for its shrinkage")
-        .says(sentence(
-            "{} rounds at a shrinkage of {} cover at most {} % of the way from the constant to the "
-            "best fit.",
-            TrainingPlan::whole(plan[kRounds]), plan[kShrinkage], percent(reached(plan))))
-        .advises(sentence(
-            "Plan more rounds, or a larger learning_rate (eta): half of the way takes {} rounds "
-            "at this one.",
-            TrainingPlan::whole(std::ceil(std::log(0.5) / std::log1p(-plan[kShrinkage])))))
+        .titled("boosting", Verb::is, "too short for its learning rate")
+        .says(sentence("{} rounds at a learning rate of {} cover at most {} % of the way from a "
+                       "constant to the best fit (expected: at least {} %).",
+                       TrainingPlan::whole(plan[kRounds]), plan[kShrinkage], percent(reached(plan)),
+                       percent(cfg.reach)))
+        .advises(
+            sentence("Plan more rounds, or a larger learning_rate (eta). At this rate, half of the "
+                     "way takes {} rounds.",
+                     TrainingPlan::whole(std::ceil(std::log(0.5) / std::log1p(-plan[kShrinkage])))))
         .with("rounds", plan[kRounds])
         .with("shrinkage", plan[kShrinkage]);
   }
@@ -271,22 +269,23 @@ struct Budget {
     finding.severity = core::Severity::error;
     finding.is(">=", "updates_above", static_cast<double>(state.above))
         .titled(subject.name, Verb::has, "ended before the training")
-        .says(sentence("{} is {} since step {}, and training goes on: the {} updates until step {} "
-                       "are worth {} at the largest rate ({}), the {} before them {}.",
+        .says(sentence("{} is {} since step {}, but training continues. The {} updates since then "
+                       "(until step {}) are worth {} updates at the largest rate ({}); the {} "
+                       "updates before are worth {}.",
                        subject.name, state.current, state.low, state.below, subject.step,
                        state.worth - state.worth_before, state.largest, state.above,
                        state.worth_before))
         .advises(
-            "The schedule has ended before the training: give it the number of updates, or call "
-            "scheduler.step() once per epoch if it counts epochs. Or end the training here.")
+            "Give the schedule the number of updates. If it counts epochs, call scheduler.step() "
+            "once per epoch. Or end the training here.")
         .since(state.low, state.values)
         .with("largest", state.largest)
         .with("value", state.current)
         .with("worth", state.worth);
     if (plan[kUpdates] > 0) {
-      finding.adds(sentence(
-          "{} updates are planned, of which {} are to come.", TrainingPlan::whole(plan[kUpdates]),
-          TrainingPlan::whole(plan[kUpdates] - static_cast<double>(subject.step))));
+      finding.adds(
+          sentence("{} updates are planned; {} remain.", TrainingPlan::whole(plan[kUpdates]),
+                   TrainingPlan::whole(plan[kUpdates] - static_cast<double>(subject.step))));
     }
     return finding;
   }
@@ -297,13 +296,14 @@ struct Budget {
     finding.severity = core::Severity::error;
     return finding.is("<", "worth", cfg.worth)
         .titled(subject.name, Verb::is, "decaying too fast")
-        .says(sentence("{} has fallen from {} to {} within {} updates by step {}, and goes on so: "
-                       "all updates of this training together are worth {} at the largest rate.",
-                       subject.name, decay.largest, decay.current, decay.step - decay.start,
-                       subject.step, decay.total))
+        .says(sentence(
+            "{} fell from {} to {} within {} updates (by step {}). At this pace, the whole "
+            "training is worth {} updates at the largest rate (expected: at least {}).",
+            subject.name, decay.largest, decay.current, decay.step - decay.start, subject.step,
+            decay.total, cfg.worth))
         .advises(
-            "A schedule that is meant for epochs most likely steps at each batch: call "
-            "scheduler.step() once per epoch, or give it the number of updates.")
+            "Most probable: a schedule meant for epochs steps at each batch. Call scheduler.step() "
+            "once per epoch, or give it the number of updates.")
         .since(decay.start, decay.values)
         .with("largest", decay.largest)
         .with("value", decay.current);
@@ -313,12 +313,11 @@ struct Budget {
     Finding finding = Finding::that("largest_at", static_cast<double>(state.start));
     return finding.is(">=", "updates", plan[kUpdates] - std::max(1.0, plan[kStride]))
         .titled(subject.name, Verb::has, "risen until the end")
-        .says(sentence("{} rises until the last of {} planned updates, from {} to {}: the whole "
-                       "training is its "
-                       "warm-up, worth {} updates at the largest rate.",
+        .says(sentence("{0} rises from {2} to {3} until the last of {1} planned updates. The whole "
+                       "training is warm-up, worth {4} updates at the largest rate.",
                        subject.name, TrainingPlan::whole(plan[kUpdates]), state.lowest_start,
                        state.largest, state.worth))
-        .advises("Give the warm-up a part of the planned updates, a tenth or less.")
+        .advises("Give the warm-up a tenth of the planned updates or less.")
         .with("largest", state.largest)
         .with("worth", state.worth);
   }
@@ -328,18 +327,16 @@ struct Budget {
     const double ratio = plan[kSchedule] / plan[kUpdates];
     const bool early = ratio < 1;
     Finding finding = Finding::that("schedule", plan[kSchedule]);
-    std::string says = early
-                           ? sentence(
-                                 "The schedule of {} ends after {} updates, and {} are planned: {} "
-                                 "% of the training come "
-                                 "after its end.",
-                                 subject.name, TrainingPlan::whole(plan[kSchedule]),
-                                 TrainingPlan::whole(plan[kUpdates]), percent(1 - ratio))
-                           : sentence(
-                                 "The schedule of {} takes {} updates, and {} are planned: it "
-                                 "comes {} % of its way.",
-                                 subject.name, TrainingPlan::whole(plan[kSchedule]),
-                                 TrainingPlan::whole(plan[kUpdates]), percent(1 / ratio));
+    std::string says =
+        early ? sentence(
+                    "The schedule of {} ends after {} updates, but {} are planned: {} % of the "
+                    "training comes after its end.",
+                    subject.name, TrainingPlan::whole(plan[kSchedule]),
+                    TrainingPlan::whole(plan[kUpdates]), percent(1 - ratio))
+              : sentence(
+                    "The schedule of {} takes {} updates, but {} are planned: it completes {} %.",
+                    subject.name, TrainingPlan::whole(plan[kSchedule]),
+                    TrainingPlan::whole(plan[kUpdates]), percent(1 / ratio));
     finding.is(early ? "<" : ">", "limit", (early ? cfg.early : cfg.late) * plan[kUpdates])
         .titled("the schedule of " + subject.name, early ? Verb::has : Verb::does_not,
                 early ? "an early end" : "end within the plan")
@@ -358,7 +355,9 @@ struct Budget {
 RuleDescriptor budget() {
   return {.name = "budget",
           .original_name = "Budget",
-          .title = "The schedule of the learning rate and the length of the training do not fit.",
+          .title =
+              "The learning-rate schedule or the number of rounds does not fit the length of the "
+              "training.",
           .unit = "series",
           .needs = "the scalars learning_rate and ledger/plan/…, which the hook sends",
           .presets = "",

@@ -76,11 +76,11 @@ struct DataWait {
 
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("threshold", cfg.threshold, config::between(0.0, 100.0),
-                "percentage of the step time above which waiting is a warning");
+                "warn if waiting takes more than this percentage of the step time");
     in.optional("info_threshold", cfg.info_threshold, config::between(0.0, 100.0),
-                "percentage above which it is an information");
+                "inform if it takes more than this percentage");
     in.optional("window", cfg.window, config::between(std::uint32_t{1}, 10'000U),
-                "newest steps that count, all of them needed");
+                "number of newest steps to judge; it waits until there are that many");
     if (cfg.info_threshold > cfg.threshold) {
       in.error("info_threshold", "info_threshold must not be above threshold");
     }
@@ -118,11 +118,12 @@ struct DataWait {
       finding
           .is(">", most ? "threshold" : "info_threshold", most ? cfg.threshold : cfg.info_threshold)
           .titled(subject.worker, Verb::is, "waiting for data")
-          .says(sentence("{} waited for data for {} % of its last {} {} steps (limit {} %).",
-                         subject.worker, share, window.steps.size(), core::to_string(subject.mode),
-                         most ? cfg.threshold : cfg.info_threshold))
+          .says(sentence(
+              "{} waited for data during {} % of the time of its last {} {} steps (limit {} %).",
+              subject.worker, share, window.steps.size(), core::to_string(subject.mode),
+              most ? cfg.threshold : cfg.info_threshold))
           .advises(
-              "Give the data loader more worker processes, prefetch, keep decoded data in a fast "
+              "Give the data loader more worker processes, prefetch, store decoded data in a fast "
               "format or cache, or move costly transformations to the accelerator.")
           .with("waited_seconds", waited / kNsPerSecond)
           .with("step_seconds", all / kNsPerSecond)
@@ -143,7 +144,7 @@ struct DataWait {
 RuleDescriptor data_wait() {
   return {.name = "data_wait",
           .original_name = "DataWait",
-          .title = "A worker spends most of its steps waiting for data.",
+          .title = "A worker spends most of its time waiting for data.",
           .unit = "window",
           .needs = "step ends with the phase data_wait",
           .presets = "",

@@ -197,18 +197,18 @@ class LoaderEvaluator final : public EvaluatorOf<LoaderState> {
     for (const auto& [second, known] : node.seconds) {
       for (const Loading& one : known) processes.insert(one.process);
     }
+    const double cores = static_cast<double>(node.cores) * limit / 100;
     Finding finding = Finding::that("processes", k);
-    finding
-        .is(few ? "<" : ">", few ? "min_threshold" : "max_threshold",
-            static_cast<double>(node.cores) * limit / 100)
+    finding.is(few ? "<" : ">", few ? "min_threshold" : "max_threshold", cores)
         .titled(sentence("data loader of {}", subject.name), Verb::has,
                 few ? "too few workers" : "too many workers")
-        .says(
-            sentence("{} processes load data on {}, which has {} cores (limit {} % of the cores).",
-                     k, subject.name, node.cores, limit))
-        .advises(few ? "Give the data loader more worker processes, as far as data are waited for."
-                     : "Give the data loader fewer worker processes: they take the processor from "
-                       "each other.")
+        .says(sentence("{} processes load data on {}, which has {} cores (expected: {} {}, {} % of "
+                       "the cores).",
+                       k, subject.name, node.cores, few ? "at least" : "at most", cores, limit))
+        .advises(
+            few ? "Give the data loader more worker processes (num_workers) if steps wait for data."
+                : "Give the data loader fewer worker processes (num_workers). They compete for the "
+                  "cores.")
         .with("cores", node.cores)
         .with("seconds", std::uint64_t{seconds})
         .with("worker_processes", std::uint64_t{processes.size()})
@@ -245,9 +245,9 @@ struct DataloaderRule {
   static void read(config::Reader& in, LoaderConfig& cfg, Preset) {
     constexpr std::uint32_t kMostPercent = 100'000;
     in.optional("min_threshold", cfg.min_threshold, config::between(std::uint32_t{0}, kMostPercent),
-                "percentage of the cores below which there are too few processes");
+                "loading processes below this percentage of the cores are too few");
     in.optional("max_threshold", cfg.max_threshold, config::between(std::uint32_t{0}, kMostPercent),
-                "percentage of the cores above which there are too many");
+                "loading processes above this percentage of the cores are too many");
     in.optional("patience", cfg.patience, config::between(std::uint32_t{0}, Horizon::kMost),
                 "seconds with loading before the first judgement");
     read_scan_interval(in, cfg);
@@ -262,7 +262,7 @@ struct DataloaderRule {
 RuleDescriptor dataloader() {
   return {.name = "dataloader",
           .original_name = "Dataloader",
-          .title = "A node runs too few or too many processes that load data.",
+          .title = "A node runs too few or too many data-loading processes.",
           .unit = "node",
           .needs = "data-loader events and CPU samples of the node",
           .presets = "",

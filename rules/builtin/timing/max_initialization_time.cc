@@ -25,7 +25,7 @@ class InitializationProgram final : public ClockProgram {
                 "minutes until the first step");
     in.optional("scan_interval_us", interval,
                 config::between(std::int64_t{1}, std::int64_t{86'400'000'000}),
-                "accepted for old configurations; the clock is looked at every second");
+                "accepted for old configurations; the clock is checked every second");
     threshold = std::chrono::minutes(minutes);
     until_first_step = true;
   }
@@ -42,8 +42,9 @@ class InitializationProgram final : public ClockProgram {
         .says(sentence("{} has not taken its first step after {} minutes (limit {} minutes).",
                        subject.name.empty() ? "The training" : subject.name, waited, limit))
         .advises(
-            "Look at what happens before the first step: downloading data, building caches, "
-            "compiling, waiting for other workers. Stream the data instead of loading all of it.")
+            "Check what happens before the first step. Most probable first: downloading data; "
+            "building caches; compiling; waiting for other workers. Stream the data instead of "
+            "loading all of it.")
         .with("started_at", core::to_rfc3339(core::wall_time(silence.last_message)))
         .with("last_message", core::to_rfc3339(core::wall_time(silence.heard)))
         .with("nodes", silence.nodes);

@@ -18,6 +18,7 @@
 
 #include "rules/builtin/timing/operator_calls.h"
 #include "rules/contract/items.h"
+#include "rules/contract/quantity.h"
 #include "rules/contract/sentence.h"
 #include "rules/evaluate/evaluator.h"
 #include "rules/evaluate/horizon.h"
@@ -30,6 +31,7 @@ constexpr std::string_view kOperatorKinds[] = {"dominant", "slow", "regressed"};
 enum OperatorKind : unsigned { kDominant, kSlow, kRegressed };
 constexpr std::size_t kMostCalls = 4096;  // of one profiled step
 constexpr double kNsPerMicrosecond = 1e3;
+constexpr double kMicrosecondsPerSecond = 1e6;
 
 struct OperatorConfig {
   std::string device = "any";
@@ -282,16 +284,18 @@ class OperatorEvaluator final : public EvaluatorOf<OperatorState> {
           .says(sentence("{} takes {} % of the time of all operators on {} of {} (limit {} %).",
                          subject.name, times.share_percent, device, subject.worker,
                          config_.max_share_percent))
-          .advises("Look for a fused or lower-precision form of it, or for shapes that suit it.");
+          .advises("Use a fused or lower-precision version of it, or shapes that suit it.");
       return out;
     }
     if (kind == kSlow) {
       Finding out = Finding::that("p95_us", times.p95);
       out.is(">", "max_p95_us", *config_.max_p95_us)
           .titled(subject.name, Verb::is, "slow")
-          .says(sentence("Calls of {} on {} of {} take up to {} us (95th percentile, limit {} us).",
-                         subject.name, device, subject.worker, times.p95, *config_.max_p95_us))
-          .advises("Look at its input: shapes, layout, type, and where the data lie.");
+          .says(sentence("The 95th percentile of calls of {} on {} of {} is {} (limit {}).",
+                         subject.name, device, subject.worker,
+                         duration_text(times.p95 / kMicrosecondsPerSecond),
+                         duration_text(*config_.max_p95_us / kMicrosecondsPerSecond)))
+          .advises("Check its input: shapes, memory layout, type, and the device of the data.");
       return out;
     }
     // It is there: nothing else is slower than it was.
@@ -299,13 +303,14 @@ class OperatorEvaluator final : public EvaluatorOf<OperatorState> {
     Finding out = Finding::that("slowdown", times.p50 / first);
     out.is(">", "slowdown_factor", config_.slowdown_factor)
         .titled(subject.name, Verb::is, "slower than at first")
-        .says(sentence("Calls of {} on {} of {} take {} us, {} times what they took at first ({} "
-                       "us, limit {} times).",
-                       subject.name, device, subject.worker, times.p50, times.p50 / first, first,
-                       config_.slowdown_factor))
+        .says(sentence(
+            "Calls of {} on {} of {} take {}, {} times as long as at first ({}; limit: {} times).",
+            subject.name, device, subject.worker, duration_text(times.p50 / kMicrosecondsPerSecond),
+            times.p50 / first, duration_text(first / kMicrosecondsPerSecond),
+            config_.slowdown_factor))
         .advises(
-            "Look for what has changed since: larger inputs, fragmented memory, a device that "
-            "lowers its clock, or another process on it.");
+            "Check what has changed. Most probable first: larger inputs; fragmented memory; a "
+            "device that lowers its clock; another process on it.");
     return out;
   }
 
@@ -333,15 +338,16 @@ struct OperatorLatency {
     read_items(in, "op_regex", cfg.op_regex,
                "operators whose name contains a match of one of these patterns (RE2)");
     in.optional("max_share_percent", cfg.max_share_percent, config::above(0, 100),
-                "percentage of all operators' time on the device that one may take");
+                "largest percentage of the time of all operators on the device that one may take");
     in.optional("max_p95_us", cfg.max_p95_us, config::if_given(config::greater_than(0.0)),
-                "microseconds that 95 % of its calls may take");
-    in.optional("slowdown_factor", cfg.slowdown_factor, config::greater_than(1.0),
-                "times the median of the first full window of the run");
+                "largest 95th percentile of its calls, in microseconds");
+    in.optional(
+        "slowdown_factor", cfg.slowdown_factor, config::greater_than(1.0),
+        "largest slowdown, as a multiple of the median of the first full window of the run");
     in.optional("min_calls", cfg.min_calls, config::at_least(std::uint32_t{1}),
-                "calls in the window that are needed");
+                "least number of calls in the window");
     in.optional("window", cfg.window, config::between(std::uint32_t{1}, 10'000U),
-                "newest profiled steps that count");
+                "number of newest profiled steps to judge");
     cfg.all = cfg.op_regex == usual;
     for (const std::string& pattern : cfg.op_regex) {
       std::string problem;
@@ -355,17 +361,18 @@ struct OperatorLatency {
 }  // namespace
 
 RuleDescriptor operator_latency() {
-  return {.name = "operator_latency",
-          .original_name = "TfOperatorTime",
-          .title = "An operator takes most of a device's time, takes too long, or became slower.",
-          .unit = "operator",
-          .needs = "operator events of the profiler",
-          .presets = "",
-          .severity = core::Severity::info,
-          .aliases = {"tf_operator_time"},
-          .version = "2",
-          .groups = group::kProfiler,
-          .read = &read_rule<OperatorLatency, OperatorProgram>};
+  return {
+      .name = "operator_latency",
+      .original_name = "TfOperatorTime",
+      .title = "An operator takes most of a device's time, takes too long, or has become slower.",
+      .unit = "operator",
+      .needs = "operator events of the profiler",
+      .presets = "",
+      .severity = core::Severity::info,
+      .aliases = {"tf_operator_time"},
+      .version = "2",
+      .groups = group::kProfiler,
+      .read = &read_rule<OperatorLatency, OperatorProgram>};
 }
 
 }  // namespace tocsin::rules

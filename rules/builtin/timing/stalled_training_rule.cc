@@ -12,6 +12,7 @@
 // Source  Amazon SageMaker Debugger, StalledTrainingRule; docs/rules/stalled_training_rule.md.
 
 #include "rules/contract/clock_rule.h"
+#include "rules/contract/quantity.h"
 #include "rules/contract/sentence.h"
 
 namespace tocsin::rules {
@@ -27,14 +28,15 @@ class StalledProgram final : public ClockProgram {
     in.optional("threshold", seconds, config::between(std::int64_t{1}, std::int64_t{1} << 32),
                 "seconds without progress");
     in.optional("stop_training_on_fire", stop,
-                "ask for a stop: the same as actions: [stop] (needs a receiver of that name)");
+                "stop the training: the same as actions: [stop] (needs a receiver of that name)");
     in.optional("training_job_name_prefix", prefix,
                 "accepted for old configurations; the run is known exactly");
-    in.optional("scope", scope, config::one_of({"run", "worker"}),
-                "worker: one worker is silent while others make progress");
+    in.optional(
+        "scope", scope, config::one_of({"run", "worker"}),
+        "run = no worker makes progress; worker = one is silent while others make progress");
     std::int64_t more = 100;
     in.optional("grace", more, config::between(std::int64_t{0}, std::int64_t{1} << 32),
-                "seconds beyond what the loop promised (hook.report_progress)");
+                "seconds beyond a promise of the loop (hook.report_progress)");
     if (stop) actions.emplace_back("stop");
     threshold = std::chrono::seconds(seconds);
     grace = std::chrono::seconds(more);
@@ -47,18 +49,19 @@ class StalledProgram final : public ClockProgram {
     const std::string promised =
         silence.promised == 0
             ? ""
-            : sentence(", it had promised {} s", static_cast<double>(silence.promised) / 1e9);
+            : sentence("; it promised its next step in {}",
+                       duration_text(static_cast<double>(silence.promised) / 1e9));
     return Finding::that("silence_seconds", seconds)
         .is(">=", "threshold", limit)
         .titled(subject.worker.empty() ? "training" : subject.worker, Verb::has, "made no progress")
-        .says(sentence("{} has made no progress for {} s (limit {} s{}); the last step seen was {} "
-                       "step {}.",
-                       subject.worker.empty() ? "The training" : subject.worker, seconds, limit,
-                       promised, core::to_string(subject.mode), subject.step))
+        .says(sentence(
+            "{} has made no progress for {} (limit {}{}). The last step seen was {} step {}.",
+            subject.worker.empty() ? "The training" : subject.worker, duration_text(seconds),
+            duration_text(limit), promised, core::to_string(subject.mode), subject.step))
         .advises(
-            "Look for a worker that waits in a collective operation, a data loader that hangs, or "
-            "a full disk. Long evaluation without saved values looks the same: raise the threshold "
-            "then.")
+            "Most probable first: a worker that waits in a collective operation; a data loader "
+            "that hangs; a full disk. A long evaluation without saved values looks the same: raise "
+            "the threshold then.")
         .with("last_message", core::to_rfc3339(core::wall_time(silence.last_message)))
         .with("consumer_lag", 0);
   }
@@ -75,7 +78,7 @@ struct StalledTraining {
 RuleDescriptor stalled_training_rule() {
   return {.name = "stalled_training_rule",
           .original_name = "StalledTrainingRule",
-          .title = "Nothing has been heard of a training for too long.",
+          .title = "A training makes no progress for too long.",
           .unit = "clock",
           .needs = "any summary, scalar or step-end frame",
           .presets = "",

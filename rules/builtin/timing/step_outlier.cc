@@ -23,6 +23,7 @@
 #include <numeric>
 
 #include "rules/builtin/timing/step_history.h"
+#include "rules/contract/quantity.h"
 #include "rules/contract/sentence.h"
 #include "rules/evaluate/horizon.h"
 #include "rules/evaluate/sample.h"
@@ -174,22 +175,24 @@ struct StepOutlier {
       cfg.excess_percent = 20;
     }
     in.optional("stddev", cfg.stddev, config::between(std::uint32_t{1}, 1'000'000U),
-                "standard deviations above the mean beyond which a step is an outlier");
-    in.optional("mode", mode, "TRAIN, EVAL, PREDICT or GLOBAL; without: every mode by itself");
+                "a step is an outlier beyond this many standard deviations above the mean");
+    in.optional("mode", mode, "TRAIN, EVAL, PREDICT or GLOBAL; null = each mode by itself");
     in.choices("mode", {"TRAIN", "EVAL", "PREDICT", "GLOBAL"});
     in.optional("n_outliers", cfg.outliers, config::at_least(std::uint32_t{1}),
-                "outliers that may be");
+                "largest number of outliers");
     read_scan_interval(in, cfg);
-    in.optional("window", cfg.window, config::between(std::uint32_t{0}, std::uint32_t{kWholeRun}),
-                "newest steps that count, more than 100; 0 = all of the run, at most 1000000");
+    in.optional(
+        "window", cfg.window, config::between(std::uint32_t{0}, std::uint32_t{kWholeRun}),
+        "number of newest steps to judge, more than 100; 0 = all of the run, at most 1000000");
     in.optional("every", cfg.every,
                 "steps between two judgements; 0 = once per scan_interval_us of event time");
     in.optional("median_factor", cfg.median_factor, config::at_least(0.0),
                 "an outlier is also longer than this many times the median; 0 = off");
     in.optional("min_excess_seconds", cfg.excess_seconds, config::at_least(0.0),
-                "an outlier also takes so many seconds more than the median; 0 = off");
-    in.optional("min_excess_percent", cfg.excess_percent, config::between(0.0, 100.0),
-                "share of all time that outliers take beyond the median; 0 = off");
+                "an outlier is also this many seconds longer than the median; 0 = off");
+    in.optional(
+        "min_excess_percent", cfg.excess_percent, config::between(0.0, 100.0),
+        "least share of all time, in percent, that outliers take beyond the median; 0 = off");
     if (cfg.window != 0 && cfg.window <= kLeastSteps) {
       in.error("window", "window must be 0 or more than 100");
     }
@@ -267,13 +270,14 @@ struct StepOutlier {
     finding.is(">", "n_outliers", cfg.outliers)
         .titled(sentence("some steps of {}", subject.worker), Verb::are,
                 "far slower than the others")
-        .says(sentence("{} of the last {} {} steps of {} took more than {} s, at most {} s; the "
-                       "median is {} s (limit {} such steps).",
+        .says(sentence("{} of the last {} {} steps of {} took longer than {}, at most {}; the "
+                       "median is {} (limit: {} such steps).",
                        count, sorted.size(), core::to_string(subject.mode), subject.worker,
-                       spread.limit, sorted.back(), p50, cfg.outliers))
+                       duration_text(spread.limit), duration_text(sorted.back()),
+                       duration_text(p50), cfg.outliers))
         .advises(
-            "Look at what these steps share: a checkpoint, an evaluation, garbage collection, a "
-            "slow file, or another process on the machine.")
+            "Find what these steps have in common. Most probable first: a checkpoint; an "
+            "evaluation; garbage collection; a slow file; another process on the machine.")
         .with("mean_seconds", spread.mean)
         .with("sigma_seconds", spread.sigma)
         .with("limit_seconds", spread.limit)
@@ -303,10 +307,10 @@ RuleDescriptor step_outlier() {
           .unit = "window",
           .needs = "step ends",
           .presets =
-              "tocsin: an outlier is also longer than 3 times the median and by 0.1 s, all of "
-              "them take more than 20 % of the time beyond it, and more than 5 are needed, judged "
-              "every 50 steps; original: more than 10 steps beyond 3 standard deviations, "
-              "which a checkpoint now and then is enough for.",
+              "tocsin asks for more than 5 outliers, judged every 50 steps. Each is also longer "
+              "than 3 times the median and by 0.1 s, and together they take more than 20 % of the "
+              "time beyond it. original asks for more than 10 steps beyond 3 standard deviations, "
+              "for which an occasional checkpoint is enough.",
           .severity = core::Severity::warning,
           .version = "2",
           .groups = group::kProfiler,

@@ -17,6 +17,7 @@
 #include <array>
 #include <map>
 
+#include "rules/contract/quantity.h"
 #include "rules/contract/sentence.h"
 #include "rules/evaluate/phase.h"
 #include "rules/evaluate/timed.h"
@@ -169,9 +170,9 @@ struct Straggler {
 
   static void read(config::Reader& in, Config& cfg, Preset) {
     in.optional("threshold", cfg.threshold, config::greater_than(1.0),
-                "times the median of the workers that one of them may take");
+                "largest time of a worker, as a multiple of the median of the workers");
     in.optional("window", cfg.window, config::between(std::uint32_t{1}, 10'000U),
-                "newest steps that count, all of them needed");
+                "number of newest steps to judge; it waits until there are that many");
   }
 
   static bool by_steps(const Config&) { return true; }
@@ -256,14 +257,15 @@ struct Straggler {
       Finding finding = Finding::that("ratio", own / among.usual);
       finding.is(">", "threshold", cfg.threshold)
           .titled(subject.worker, Verb::is, "slower than the other workers")
-          .says(sentence("{} takes {} s for {}, {} times the median of the {} workers ({} s), over "
-                         "{} {} steps (limit {}).",
-                         subject.worker, own, measure == kWholeStep ? "a step" : spoken_of(measure),
-                         own / among.usual, among.medians.size(), among.usual, cfg.window,
+          .says(sentence("{} takes {} for {}, {} times the median of the {} workers ({}), over {} "
+                         "{} steps (limit: {} times).",
+                         subject.worker, duration_text(own),
+                         measure == kWholeStep ? "a step" : spoken_of(measure), own / among.usual,
+                         among.medians.size(), duration_text(among.usual), cfg.window,
                          core::to_string(subject.mode), cfg.threshold))
           .advises(
-              "The others wait for it at every step. Look at its node (clock rate, temperature, "
-              "other processes, network), and whether it gets more or longer data than they do.")
+              "The others wait for it at each step. Check its node (clock rate, temperature, other "
+              "processes, network), and whether it gets more or longer data than the others.")
           .with("measure", std::string(name))
           .with("median_seconds", own)
           .with("workers_median_seconds", among.usual)
@@ -296,7 +298,7 @@ struct Straggler {
   }
 
   static std::string_view spoken_of(Measure measure) {
-    return measure == kForwardPass ? "the forward pass of a step" : "what it computes in a step";
+    return measure == kForwardPass ? "the forward pass of a step" : "its computation in a step";
   }
 
   static void forget(State& state, std::uint32_t worker) {

@@ -97,37 +97,33 @@ struct TrainingPlan {
   [[nodiscard]] std::string advice(unsigned kind, bool early) const {
     if (kind == kPerEpoch && early) {
       return sentence(
-          "Its length, {}, is that of the {} epochs, and it steps at each update: call "
+          "Its length ({}) counts the {} epochs, but it steps at each update. Call "
           "scheduler.step() once per epoch, or give it {} steps.",
           whole(fields[kLength]), whole(fields[kEpochs]), whole(fields[kUpdates]));
     }
     if (kind == kPerEpoch) {
       return sentence(
-          "It steps once per epoch, and its length, {}, is in updates: call scheduler.step() after "
-          "each optimizer.step(), or give it {} steps, one per epoch.",
+          "It steps once per epoch, but its length ({}) counts updates. Call scheduler.step() "
+          "after each optimizer.step(), or give it {} steps, one per epoch.",
           whole(fields[kLength]), whole(fields[kEpochs]));
     }
     if (kind == kPerBatch) {
       return early ? sentence(
-                         "It steps at each of {} micro-batches of an update: call scheduler.step() "
-                         "with "
-                         "optimizer.step() only.",
+                         "It steps at each of the {} micro-batches of an update. Call "
+                         "scheduler.step() only with optimizer.step().",
                          whole(fields[kAccumulation]))
                    : sentence(
-                         "It is {} times too long, as many as micro-batches make an update: give "
-                         "it updates, "
-                         "not batches (len(loader) * epochs // accumulation).",
+                         "It is {} times too long, the number of micro-batches per update. Give it "
+                         "updates, not batches (len(loader) * epochs // accumulation).",
                          whole(fields[kAccumulation]));
     }
     return early ? sentence(
-                       "Give the schedule (T_max, total_steps, num_training_steps, decay_steps) "
-                       "the {} planned "
-                       "updates.",
+                       "Set the length of the schedule (T_max, total_steps, num_training_steps, "
+                       "decay_steps) to the {} planned updates.",
                        whole(fields[kUpdates]))
                  : sentence(
-                       "Give the schedule (T_max, total_steps, num_training_steps, decay_steps) "
-                       "the {} planned "
-                       "updates, or train longer.",
+                       "Set the length of the schedule (T_max, total_steps, num_training_steps, "
+                       "decay_steps) to the {} planned updates, or train longer.",
                        whole(fields[kUpdates]));
   }
 };

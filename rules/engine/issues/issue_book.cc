@@ -44,9 +44,9 @@ std::string end_of(const Open& open, core::Resolution resolution) {
     case core::Resolution::job_ended:
       return "The job ended while this fired for " + spelled(open.unit) + ".";
     case core::Resolution::superseded:
-      return "A new attempt of the run has started; this concerned the one before.";
+      return "A new attempt of the run has started; this issue belongs to the previous one.";
     default:
-      return "No longer followed: nothing was heard of the run.";
+      return "No longer followed: the run has sent nothing for too long.";
   }
 }
 
@@ -343,7 +343,7 @@ core::Issue IssueBook::end_of_gone(const Turn& turn, const Run& run, const RuleS
   issue.evidence.data_refs.clear();
   tell_end(issue, open.words,
            "The rule " + gone.name + " was " + (changed ? "changed" : "removed") +
-               " while this fired for " + spelled(open.unit) + "; nothing says that it is over.");
+               " while this fired for " + spelled(open.unit) + "; it may still be true.");
   issue.sequence = sequence;
   Reports::identify(run, issue, open, place);
   return issue;

@@ -58,8 +58,8 @@ std::string parameters_sentence(const Value& finding, const std::string& kind,
                                 const std::string& model, std::int64_t count) {
   const std::string are = count == 1 ? " is" : " are";
   if (kind == "no_optimizer") {
-    return parameters(count, " trainable") + " of " + model + are +
-           " in no optimizer that is watched" + listed(finding, count) + ".";
+    return parameters(count, " trainable") + " of " + model + are + " in no watched optimizer" +
+           listed(finding, count) + ".";
   }
   if (kind == "no_gradient") {
     return parameters(count, "") + " of " + model + " got no gradient" + listed(finding, count) +
@@ -71,17 +71,17 @@ std::string parameters_sentence(const Value& finding, const std::string& kind,
   }
   if (kind == "frozen_fresh") {
     return parameters(count, " frozen") + " of " + model + (count == 1 ? " has" : " have") +
-           " the values that a layer is made with (were pretrained ones not loaded?)" +
+           " freshly initialised values (were pretrained weights not loaded?)" +
            listed(finding, count) + ".";
   }
   if (kind == "dropout_high") {
     return std::to_string(count) + " of the dropouts of " + model +
-           " drop nine tenths and more of what they are given (is it the share to keep?)" +
+           " drop nine tenths or more of their input (is it the share to keep?)" +
            listed(finding, count) + ".";
   }
   if (kind == "parts_in_eval") {
     return std::to_string(count) + " of the dropouts of " + model + are +
-           " in eval state while it trains (was train() called on what from_pretrained() gives?)" +
+           " in evaluation mode during training (call train() after from_pretrained())" +
            listed(finding, count) + ".";
   }
   return {};
@@ -99,40 +99,40 @@ std::string sentence_of(const Value& finding) {
   }
   if (kind == "gradients_kept") {
     return "Gradients of " + model +
-           " are never cleared: each update is made of all since the first, "
-           "optimizer.zero_grad() is missing.";
+           " are never cleared, so each update sums all gradients since the first: call "
+           "optimizer.zero_grad().";
   }
   if (kind == "betas_swapped") {
     return "The optimizer of " + model +
-           " does not converge by its betas, the first belongs below the root of the second (are "
-           "they in the wrong order?)" +
+           " cannot converge: its first beta must be below the square root of the second (are they "
+           "in the wrong order?)" +
            listed(finding, count) + ".";
   }
   if (kind == "decay_negative") {
     return "The optimizer of " + model +
-           " drives weights away from zero, its weight decay is negative" + listed(finding, count) +
+           " pushes weights away from zero: its weight decay is negative" + listed(finding, count) +
            ".";
   }
-  if (kind == "eval_mode") return model + " is trained in its eval state.";
+  if (kind == "eval_mode") return model + " is trained in evaluation mode.";
   if (kind == "no_step_end") {
     return std::to_string(count) +
-           " values were logged in one step that nobody ends: call hook.step() once per "
-           "update, or give watch() the optimizer; if it has it, the optimizer makes no updates.";
+           " values were logged in one step that never ends: call hook.step() once per update, or "
+           "give watch() the optimizer. If watch() has it, the optimizer makes no updates.";
   }
   if (kind == "updates_left_out") {
     return "The optimizer of " + model + " has made no update while " + std::to_string(count) +
-           " values were logged: gradients are not finite, and a gradient scaler leaves out every "
-           "such update" +
+           " values were logged: gradients are not finite, and a gradient scaler skips each such "
+           "update" +
            listed(finding, names_in(finding)) + ".";
   }
   if (kind == "monitors_training") {
     return "The best state of " + model +
-           " is chosen, or training stopped, by what is computed on the training set" +
+           " is chosen, or training is stopped, by a metric of the training set" +
            listed(finding, count) + ".";
   }
   if (kind == "clipped_scaled") {
     return "Gradients of " + model +
-           " are clipped while they are multiplied by the loss scale: call "
+           " are clipped while they are still multiplied by the loss scale: call "
            "scaler.unscale_(optimizer) before.";
   }
   if (kind == "clipped_late") {
@@ -149,8 +149,7 @@ std::string sentence_of(const Value& finding) {
   }
   if (kind == "empty_steps") {
     return std::to_string(count) +
-           " steps are ended per second, and nearly nothing is said in them: "
-           "hook.step() belongs once per update.";
+           " steps end per second with almost no values: call hook.step() once per update.";
   }
   return protocol_sentence(finding, kind, model, count);
 }

@@ -36,8 +36,8 @@ constexpr std::array kWords = std::to_array<ProtocolWords>({
      "call scaler.scale(loss).backward()",
      false},
     {"buffers_kept",
-     "Running statistics of {count} normalizations of {model} do not change while they train, and "
-     "evaluations use them: give them a momentum above 0",
+     "Running statistics of {count} normalizations of {model} do not change in training, but "
+     "evaluation uses them: give them a momentum above 0",
      true},
     {"accumulation_left_out",
      "The optimizer of {model} makes an update after each backward pass, although {count} passes "

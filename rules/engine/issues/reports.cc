@@ -31,18 +31,18 @@ std::string spread_words(const Run& run, const Program& program, const RuleProgr
   const std::string shards = std::to_string(run.course.shards) + " shards";
   if (withholds_tensors(run, program)) {
     return "the tensors of this run are spread over " + shards +
-           ", and a rule that joins several is given none of them";
+           ", and a rule that joins several gets none of them";
   }
   const bool unfed = std::all_of(progress.counts.begin(), progress.counts.end(),
                                  [](std::uint64_t count) { return count == 0; });
   if (unfed && (program.inputs() & input::kValues) != 0) {
     return "the tensors of this run are spread over " + shards +
-           ", and a rule of series is given scalars alone";
+           ", and a rule of series gets only scalars";
   }
   const bool nothing =
       state == core::RuleState::no_data || state == core::RuleState::no_issues_found;
   if (!nothing || program.tensor_use() == TensorUse::none) return {};
-  return "said of the first of " + shards + " alone: what is found in the others, issues say";
+  return "judged for the first of " + shards + " only; issues report the others";
 }
 
 // What a rule of the user's own selects: nothing of it was there.

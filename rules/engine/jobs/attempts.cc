@@ -134,7 +134,7 @@ void Attempts::unwatched(const Turn& turn, Run& run, const core::FrameHeader& he
   finding.titled("rank " + std::to_string(header.rank), Verb::is, "not judged");
   finding.summary = "Rank " + std::to_string(header.rank) + " of " +
                     (run.job.name.empty() ? "a run" : run.job.name) +
-                    " sends data that belongs to an earlier launch: nothing of it is judged.";
+                    " sends data of an earlier launch. No rule judges it.";
   own_.raise(turn, run, Operational::run_unwatched, kNoRoster, header.time, std::move(finding));
 }
 

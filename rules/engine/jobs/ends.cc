@@ -12,7 +12,7 @@ constexpr std::int64_t kNextHeartbeat = 1'000'000'000;
 std::string how(const std::optional<int>& code, const std::optional<int>& signal) {
   if (signal) return " was ended by signal " + std::to_string(*signal);
   if (code) return " ended with exit code " + std::to_string(*code);
-  return " is gone; nobody knows how it ended";
+  return " ended; how it ended is unknown";
 }
 
 // Why a rule ends without data: nothing came, or what came did not do.
@@ -22,9 +22,9 @@ std::string without_data(const RuleProgress& progress) {
   };
   const std::uint64_t too_little = count(EvaluationOutcome::insufficient_data);
   const std::uint64_t other = count(EvaluationOutcome::not_applicable);
-  if (too_little > 0) return "what arrived was never enough to judge by";
-  return other > 0 ? "nothing that arrived is what this rule applies to"
-                   : "no input arrived that this rule could judge";
+  if (too_little > 0) return "too little data arrived to judge";
+  return other > 0 ? "this rule does not apply to the data that arrived"
+                   : "no data arrived that this rule can judge";
 }
 
 }  // namespace
@@ -191,8 +191,8 @@ void Ends::tell_end(const Turn& turn, Run& run, const std::string& outcome) {
     ++stats_.lost_jobs;
     finding.titled("job", Verb::is, outcome == "lost" ? "lost" : "over without a known end");
     finding.summary = outcome == "lost"
-                          ? job + " is lost: nothing is heard of its processes any more."
-                          : job + " ended without closing its hook; how it ended is not known.";
+                          ? job + " is lost: its processes have stopped sending."
+                          : job + " ended without closing its hook; how it ended is unknown.";
     own_.raise(turn, run, Operational::job_lost, kNoRoster, time, std::move(finding));
   }
 }

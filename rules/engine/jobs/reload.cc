@@ -84,7 +84,7 @@ void Reload::end_statuses(const Turn& turn, Run& run, const RuleTable& next, con
     const bool changed = std::any_of(next.all.begin(), next.all.end(),
                                      [&](const RuleSettings& other) { return other.name == name; });
     reports_.status(turn, run, rule, core::RuleState::stopped,
-                    changed ? "the rule was changed: it starts anew"
+                    changed ? "the rule was changed and starts again"
                             : "the rule was removed from the configuration");
   }
 }

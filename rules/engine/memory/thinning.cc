@@ -30,8 +30,8 @@ std::string thinned_words(const Job& job, const Program& program) {
   }
   if (names.empty()) return {};
   return sentence(
-      "the overhead governor captured {} at 1 of {} of its steps: raise capture.overhead, or "
-      "capture less",
+      "to keep its overhead limit, the hook captured {} at 1 of {} of its steps. Raise "
+      "capture.overhead, or capture less",
       names, most);
 }
 

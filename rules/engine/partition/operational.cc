@@ -12,32 +12,32 @@ using core::Severity;
 
 constexpr std::array<OperationalRule, static_cast<std::size_t>(Operational::count)> kRules{{
     {"telemetry_gap", Severity::warning, true, false,
-     "Look for dropped frames in the hook's statistics: a slow or unreachable broker, or a queue "
-     "that is too small.",
+     "Check the dropped frames in the hook's statistics. Most probable first: a slow or "
+     "unreachable broker; a queue that is too small.",
      "2"},
     {"job_failed", Severity::error, false, true,
-     "Look at the output of the process; the last steps before its end are in the evidence of what "
-     "fired before."},
+     "Read the output of the process. The last steps before its end are in the evidence of issues "
+     "that fired before."},
     {"job_lost", Severity::error, false, true,
-     "Look whether the process or its machine is still there: kernel log (out of memory), the "
-     "scheduler, the node."},
+     "Check whether the process and its machine still exist: kernel log (out of memory), "
+     "scheduler, node."},
     {"run_unwatched", Severity::error, false, false,
-     "No rule judges this data. Raise engine.max_runs, or look why an earlier launch still sends."},
+     "No rule judges this data. Raise engine.max_runs, or find out why an earlier launch still "
+     "sends."},
     {"clock_skew", Severity::warning, false, false,
-     "Set the machine's clock right (NTP): its times are not believed until then."},
+     "Correct the machine's clock (NTP). Until then its times are ignored."},
     {"state_incomplete", Severity::error, false, false,
-     "Open issues and windows of before are forgotten, rules start anew. Look at the log for what "
-     "could not be read."},
+     "Earlier issues and windows are lost, and rules start from nothing. The log says what could "
+     "not be read."},
     {"training_preflight", Severity::warning, false, false,
-     "Such a part does not train, and nothing else will say so. Compare what the optimizer was "
-     "given "
-     "with the model's parameters, and look which of them the loss depends on."},
+     "Such a part does not train as intended, and no error is raised. Compare the optimizer's "
+     "parameters with the model's, and check which of them the loss depends on."},
     {"worker_stands_still", Severity::info, false, false,
-     "Compare where the workers of the run stand: those in a collective operation wait for the one "
-     "that is somewhere else. A long evaluation or compilation is no fault: "
-     "hook.report_progress(expect_next_in=...) promises it."},
+     "Compare the places of the workers: those in a collective operation wait for the one that is "
+     "elsewhere. If a long evaluation or compilation is intended, announce it: "
+     "hook.report_progress(expect_next_in=...)."},
     {"worker_place", Severity::info, false, false,
-     "It is where the worker was at one moment, asked for by the issue that the evidence names. "
+     "This is where the worker was at one moment. The issue named in the evidence asked for it. "
      "Compare the workers of the run."},
     {"script_alert", Severity::info, false, false,
      "The training script said this itself: hook.alert().", "1", ScriptAlert::kMaxOpen},

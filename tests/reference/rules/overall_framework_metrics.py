@@ -37,7 +37,7 @@ def summary(history):
     if shares(steps, 0):
         out["steps"] = shares(steps, 0)
         if out["steps"]["percent"].get("others", 0) > 25:
-            out["steps"]["means"] = "much of the time lies between the steps: look there"
+            out["steps"]["means"] = "much of the time passes between steps"
     spans, tracks = {}, {}
     for _, _, name, track, _, took, _ in history.spans:
         of = spans.setdefault("dataloader" if track.startswith("dataloader/") else track, {})
@@ -46,8 +46,7 @@ def summary(history):
         told = shares(found, 0 if track == "phase" else 0.02)
         both = [found.get("forward", 0), found.get("backward", 0)]
         if track == "phase" and min(both) > 0 and max(both) > 0.7 * sum(both):
-            told["means"] = (f"{'forward' if both[0] > both[1] else 'backward'} takes {100 * max(both) / sum(both):.4g} % of forward "
-                             "and backward: they are unbalanced")
+            told["means"] = (f"{'forward' if both[0] > both[1] else 'backward'} takes {100 * max(both) / sum(both):.3g} % of the time of forward and backward")
         if told:
             tracks[track] = told
     if tracks:

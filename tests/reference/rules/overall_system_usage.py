@@ -35,7 +35,7 @@ def hint(found):
         return ""
     busy = quantile(found["cpu"], 0.95)
     if busy < 70:
-        return "too little work: a smaller machine would do"
+        return "too little work: a smaller machine is enough"
     return "the processors probably hold the GPUs back" if busy > 70 else ""
 
 

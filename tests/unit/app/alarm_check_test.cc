@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(
              kTold + "collect: {collectors: [memory]}\nrules: [{use: cpu_bottleneck}]\n",
              "t.yaml:4:9: note", "gathered where `collect.collectors` names cpu"},
         Case{"InputThatNobodyHereSends", kTold + "rules: [{use: operator_latency}]\n",
-             "t.yaml:3:9: note", "no part of Tocsin sends calls of operators"},
+             "t.yaml:3:9: note", "Tocsin itself sends no operator calls"},
         Case{"ReplicasOfWhichOneRankTells",
              kTold + "capture: {workers: one}\nrules: [replica_divergence]\n",
              "t.yaml:4:9: warning",

@@ -145,6 +145,20 @@ TEST(Report, TheOperatingCharacteristicIsACurveFromCornerToCorner) {
   EXPECT_LT(table.find("0.05"), table.find("0.5<")) << "by rate, not by name";
 }
 
+TEST(Report, ATrainingThatIsNoBoostingCountsSteps) {
+  const auto page = [](const char* own) {
+    const ValueMap curve{{"rounds", ValueList{1, 2}}, {"values", ValueList{0.9, 0.5}}};
+    return html_of_report(
+        with_summary("create_xgboost_report",
+                     {{"metrics", ValueMap{{"train-loss", ValueMap{{"points", curve}}}}},
+                      {own, ValueMap{{"round", 2}}}}));
+  };
+  EXPECT_THAT(page("confusion"), HasSubstr("Metrics over steps"));
+  EXPECT_THAT(page("confusion"), HasSubstr("Labels and predictions"));
+  EXPECT_THAT(page("feature_importance"), HasSubstr("Metrics over rounds"));
+  EXPECT_THAT(page("feature_importance"), HasSubstr("XGBoost training"));
+}
+
 TEST(Report, WhatAloneSumsUpHasItsSection) {
   const std::string html = html_of_report(with_summary(
       "overall_system_usage",

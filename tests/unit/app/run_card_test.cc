@@ -38,7 +38,7 @@ TEST(RunCard, TellsHitsFirstAndNumbersWithTheirIntervals) {
   EXPECT_EQ(lines[1].answer, "undecided");
   EXPECT_EQ(lines[1].numbers, "needs 300 more pairs, pairs 12");
   EXPECT_EQ(lines[2].answer, "ok");
-  EXPECT_EQ(lines[2].numbers, "skill 0.625 (0.5 to 0.7512), pairs 1400");
+  EXPECT_EQ(lines[2].numbers, "skill 0.625 (0.5 to 0.751), pairs 1400");
 }
 
 TEST(RunCard, KnowsAnswersFromOtherSums) {
@@ -107,12 +107,12 @@ TEST(RunCard, AHealthyRunIsToldSoWithItsNumbersAndWhatWasNotAsked) {
   EXPECT_NE(card.find(R"(
   undecided  precision  weights: insufficient data: needs 32 more updates seen,
                         enough at update 2400, swallowed 0.1, updates seen 32
-  ok         targets    cross_entropy train: skill 0.8652 (0.85 to 0.88), w 0.98
+  ok         targets    cross_entropy train: skill 0.865 (0.85 to 0.88), w 0.98
                         (0.97 to 0.99), updates 1200, samples 38400
   ok         budget     learning_rate: planned updates 2000, schedule 2000,
-                        updates 1200, worth 600.5
+                        updates 1200, worth 600
   ok         protocol   Net: checks 12
-  not asked  leak       no inputs, labels or evaluation rows have been compared
+  not asked  leak       no inputs, labels or evaluation rows were compared
 )"),
             std::string::npos)
       << card;
@@ -188,7 +188,7 @@ TEST(RunCard, StandsInTheStatusApartFromOtherSums) {
   const std::string text = status_text(view, "here", kThen);
   EXPECT_NE(text.find("questions\n"), std::string::npos) << text;
   EXPECT_NE(text.find("needs 300 more pairs"), std::string::npos) << text;
-  EXPECT_NE(text.find("summed up: none"), std::string::npos) << text;
+  EXPECT_NE(text.find("rule summaries: none"), std::string::npos) << text;
   EXPECT_NE(status_json(view, "here", kThen).find("\"needs_pairs\":300"), std::string::npos);
 }
 

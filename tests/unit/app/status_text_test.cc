@@ -126,7 +126,7 @@ TEST(StatusText, APauseIsShownWhileItHolds) {
     }
     return status_text(view, "here", kToday);
   };
-  const std::string shown = "running, captures paused by ada@node-7";
+  const std::string shown = "running, capture paused by ada@node-7";
   EXPECT_NE(status(1, R"({"pause":true})", false).find(shown), std::string::npos);
   EXPECT_NE(status(1, R"({"pause":true,"until_step":60})", false).find(shown), std::string::npos);
   EXPECT_EQ(status(1, R"({"pause":true,"until_step":50})", false).find("paused"), std::string::npos)

@@ -31,7 +31,7 @@ TEST(AdversarialImbalance, MediansFarApart) {
   EXPECT_NEAR(game.rule.told[1].finding.observed.value, 0.002, 1e-15);
   EXPECT_EQ(game.rule.told[1].finding.first_step, 7);
   EXPECT_EQ(game.rule.told[1].finding.points, 2U);
-  EXPECT_NE(game.rule.told[0].finding.summary.find("d_loss has all but won"), std::string::npos);
+  EXPECT_NE(game.rule.told[0].finding.summary.find("d_loss has nearly won"), std::string::npos);
 }
 
 TEST(AdversarialImbalance, TheLimitIsStrict) {

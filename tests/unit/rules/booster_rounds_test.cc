@@ -63,8 +63,8 @@ TEST(BoosterRounds, TrainingDataIsLearnedByHeart) {
   EXPECT_EQ(job.told(), "valid-logloss:memorised");
   const core::Issue issue = job.rule.firing()[0];
   EXPECT_EQ(issue.summary,
-            "From round 33 to 64 the loss of valid-logloss is 0.2; the best constant answer costs "
-            "0.2, while the training data is fitted better than that by half of its loss or more.");
+            "Over rounds 33 to 64 the loss of valid-logloss is 0.2; the best constant answer has "
+            "0.2, and training at most half of that.");
 }
 
 TEST(BoosterRounds, NothingIsLearnedAtAll) {

@@ -54,10 +54,10 @@ TEST(Budget, TellsAScheduleOfEpochsThatStepsAtEachUpdate) {
       << "above 1 % for the 15 updates 0 to 14, so it is certain from 30 on";
   EXPECT_EQ(job.found().severity, core::Severity::error);
   EXPECT_EQ(job.found().first_step, 15);
-  EXPECT_EQ(
-      job.found().summary,
-      "learning_rate is 0 since step 15, and training goes on: the 17 updates until step 32 are "
-      "worth 0 at the largest rate (0.8667), the 15 before them 7.538.");
+  EXPECT_EQ(job.found().summary,
+            "learning_rate is 0 since step 15, but training continues. The 17 updates since then "
+            "(until step 32) are worth 0 updates at the largest rate (0.867); the 15 updates "
+            "before are worth 7.54.");
 }
 
 TEST(Budget, ARateAboveZeroIsLowTooBelowOneInAHundred) {
@@ -129,9 +129,10 @@ TEST(Budget, ADecayThatLeavesNoUpdatesOfWorthIsToldWhenItIsSeen) {
       << "as learning_rate_decay, which has the figures";
   EXPECT_EQ(job.found().severity, core::Severity::error);
   EXPECT_NEAR(job.found().observed.value, 19.6517, 1e-4);
-  EXPECT_EQ(job.found().summary,
-            "learning_rate has fallen from 0.01 to 0.000625 within 40 updates by step 40, and goes "
-            "on so: all updates of this training together are worth 19.65 at the largest rate.");
+  EXPECT_EQ(
+      job.found().summary,
+      "learning_rate fell from 0.01 to 0.000625 within 40 updates (by step 40). At this pace, the "
+      "whole training is worth 19.7 updates at the largest rate (expected: at least 50).");
   EXPECT_EQ(BudgetJob({}, "{worth: 19}").run(120, halves), "");
   EXPECT_EQ(BudgetJob().run(3000, [](double at) { return std::pow(0.5, std::floor(at / 100)); }),
             "ends_early 1400")
@@ -154,11 +155,11 @@ std::string told_at_once(std::map<std::string, double> plan, const std::string& 
 
 TEST(Budget, LengthsThatDoNotFitAreToldAtTheFirstUpdate) {
   EXPECT_EQ(told_at_once({{"updates", 1000}, {"schedule", 700}, {"lowest", 0}}),
-            "hit ends_early; The schedule of learning_rate ends after 700 updates, and 1000 are "
-            "planned: 30 % of the training come after its end.");
+            "hit ends_early; The schedule of learning_rate ends after 700 updates, but 1000 are "
+            "planned: 30 % of the training comes after its end.");
   EXPECT_EQ(told_at_once({{"updates", 1000}, {"schedule", 2000}, {"lowest", 0.1}}),
-            "hit unfinished; The schedule of learning_rate takes 2000 updates, and 1000 are "
-            "planned: it comes 50 % of its way.");
+            "hit unfinished; The schedule of learning_rate takes 2000 updates, but 1000 are "
+            "planned: it completes 50 %.");
   EXPECT_EQ(told_at_once({{"updates", 1000}, {"schedule", 800}, {"lowest", 0}}), "ok");
   EXPECT_EQ(told_at_once({{"updates", 1000}, {"schedule", 1250}, {"lowest", 0}}), "ok");
   EXPECT_EQ(told_at_once({{"updates", 1000}, {"schedule", 100}, {"lowest", 0.01}}), "ok")
@@ -253,8 +254,8 @@ std::string rounds(std::map<std::string, double> plan) {
 
 TEST(Budget, BoostingThatCannotComeHalfOfTheWay) {
   EXPECT_EQ(rounds({{"rounds", 100}, {"shrinkage", 0.002}}),
-            "ledger/plan/rounds: hit too_small; 100 rounds at a shrinkage of 0.002 cover at most "
-            "18.1 % of the way from the constant to the best fit.");
+            "ledger/plan/rounds: hit too_small; 100 rounds at a learning rate of 0.002 cover at "
+            "most 18.1 % of the way from a constant to the best fit (expected: at least 50 %).");
   EXPECT_EQ(rounds({{"rounds", 40}, {"shrinkage", 0.05}}), "ledger/plan/rounds: ok") << "0.87";
   EXPECT_EQ(rounds({{"rounds", 1}, {"shrinkage", 1}}), "ledger/plan/rounds: ok");
   EXPECT_EQ(rounds({{"rounds", 100}, {"shrinkage", 0.002}, {"early_stopping", 1}}),

@@ -308,10 +308,9 @@ TEST(ClassImbalance, OneClassAfterTheOtherIsNoShuffledData) {
   const auto issues = job.rule.firing();
   ASSERT_EQ(issues.size(), 1U);
   EXPECT_EQ(issues[0].kind, "sorted");
-  EXPECT_EQ(
-      issues[0].summary,
-      "Of the latest 4 steps 3 have labels of one class only in labels at train step 3, though 4 "
-      "classes were seen.");
+  EXPECT_EQ(issues[0].summary,
+            "3 of the latest 4 steps have labels of one class only in labels at train step 3, "
+            "although 4 classes occur.");
 }
 
 }  // namespace

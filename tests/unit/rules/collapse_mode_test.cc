@@ -61,7 +61,7 @@ TEST(CollapseMode, SamplesOfAFewKindsAreToldAtTheFirstLook) {
   ASSERT_EQ(issues.size(), 1U);
   EXPECT_EQ(issues[0].kind, "mode");
   EXPECT_EQ(issues[0].step.value_or(-1), 63);
-  EXPECT_NE(issues[0].summary.find("After 64 updates samples/g differ in 0."), std::string::npos)
+  EXPECT_NE(issues[0].summary.find("After 64 updates, samples/g have 0."), std::string::npos)
       << issues[0].summary;
   EXPECT_NE(summed_up(job.rule).find(R"("hit":{"samples/g train":{"kind":"mode")"),
             std::string::npos)

@@ -153,7 +153,7 @@ TEST(Comparisons, ARunOfWhichNothingIsSeenIsNamed) {
     parts.step_here(0, 1);
     parts.here.feed(parts.run.end());
     EXPECT_EQ(parts.status().status, core::RuleState::no_data);
-    EXPECT_THAT(parts.status().reason, HasSubstr("nothing was seen of run " + kOther));
+    EXPECT_THAT(parts.status().reason, HasSubstr("no data was seen of run " + kOther));
   }
 }
 
@@ -167,7 +167,7 @@ TEST(Comparisons, TheRunThatOthersAreComparedWithSaysSo) {
       const auto* one = std::get_if<core::RuleStatusEvent>(&event);
       if (one != nullptr && one->rule == "r") reason = one->reason;
     }
-    EXPECT_EQ(reason, "this is the run with which all others are compared");
+    EXPECT_EQ(reason, "this is the run that all others are compared with");
   }
 }
 

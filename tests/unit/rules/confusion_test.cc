@@ -70,10 +70,11 @@ TEST(Confusion, OneClassTakenForAnotherFiresBothConditions) {
   ASSERT_EQ(issues.size(), 2U);
   EXPECT_EQ(issues[0].kind, "diagonal");
   EXPECT_EQ(issues[0].summary,
-            "0 % of the samples of class 4 are right (at least 90 %) at eval step 0.");
+            "0 % of the samples of class 4 are right (expected: at least 90 %) at eval step 0.");
   EXPECT_EQ(issues[1].kind, "off_diagonal");
-  EXPECT_EQ(issues[1].summary,
-            "100 % of the samples of class 4 are taken for class 7 (limit 10 %) at eval step 0.");
+  EXPECT_EQ(
+      issues[1].summary,
+      "100 % of the samples of class 4 are predicted as class 7 (limit 10 %) at eval step 0.");
   EXPECT_EQ(issues[1].labels.get("tensor"), "labels");
 }
 

@@ -55,8 +55,7 @@ TEST(ConstantInput, OneTargetForAllSamples) {
   rule.knows("net.squared_error_input_1", {2}, {}, Role::label);
   const TensorValues targets{"net.squared_error_input_1", {0.5, 0.5}, Role::label};
   EXPECT_EQ(rule.judge(0, targets), "hit");
-  EXPECT_NE(rule.finding->summary.find("one and the same target, at the latest 0.5"),
-            std::string::npos)
+  EXPECT_NE(rule.finding->summary.find("have the same target (newest: 0.5)"), std::string::npos)
       << rule.finding->summary;
   EXPECT_EQ(rule.judge(10, TensorValues{"net.squared_error_input_1", {0.5, 0.6}, Role::label}),
             "ok");

@@ -77,7 +77,7 @@ TEST(CreateXgboostReport, CurvesWithTheirBestRoundAndWhatTheySay) {
   EXPECT_THAT(sum, HasSubstr(R"("validation-logloss":{"direction":"min","count":5,"last_round":4,)"
                              R"("last":0.6,"best_round":2,"best":0.4,)"));
   EXPECT_THAT(sum, HasSubstr(R"("rounds":[0,1,2,3,4],"values":[0.9,0.5,0.4,0.5,0.6])"));
-  EXPECT_THAT(sum, HasSubstr("validation-logloss was best in round 2, and is 50 % worse"));
+  EXPECT_THAT(sum, HasSubstr("validation-logloss was best in round 2 and is 50 % worse"));
   EXPECT_THAT(sum, Not(HasSubstr("train-logloss was best"))) << "only the other sets say something";
   EXPECT_EQ(job.rule.rule_state(), "NoIssuesFound");
   EXPECT_TRUE(job.rule.firing().empty());
@@ -122,7 +122,8 @@ TEST(CreateXgboostReport, LabelsPredictionsAndConfusion) {
   EXPECT_THAT(sum, HasSubstr(R"("confusion":{"round":5,"matrix":[[54,6],[20,20]]})"));
   EXPECT_THAT(sum, HasSubstr(R"("accuracy":0.74,)"));
   EXPECT_THAT(sum, HasSubstr(R"("rounds":[0,5],"values":[0.25,0.5])")) << "of class 1";
-  EXPECT_THAT(sum, HasSubstr(R"("missing":{"roc":"labels and predictions of one worker)"));
+  EXPECT_THAT(
+      sum, HasSubstr(R"("missing":{"roc":"no hook had labels and predictions of the same worker)"));
 }
 
 TEST(CreateXgboostReport, TheCharacteristicOfTwoClasses) {
@@ -134,7 +135,7 @@ TEST(CreateXgboostReport, TheCharacteristicOfTwoClasses) {
   const std::string sum = job.sum();
   EXPECT_THAT(sum,
               HasSubstr(R"("roc":{"round":5,"area":0.55,"true_positive_rate_at":{"0.05":0.25}})"));
-  EXPECT_THAT(sum, HasSubstr("receiver operating characteristic is 0.55: the model hardly"));
+  EXPECT_THAT(sum, HasSubstr("area under the ROC curve is 0.55: the model hardly"));
   EXPECT_THAT(sum, Not(HasSubstr("missing")));
   EXPECT_THAT(sum, Not(HasSubstr("roc/"))) << "it is no curve of a metric";
 }
@@ -147,7 +148,8 @@ TEST(CreateXgboostReport, ResidualsOfQuantities) {
   EXPECT_THAT(job.sum(), HasSubstr(R"("residuals":{"round":0,"mean":0.5,"std":2})"));
   Boosting apart;
   apart.round(0, {}, counted);
-  EXPECT_THAT(apart.sum(), HasSubstr(R"("missing":{"residuals":"labels and predictions)"));
+  EXPECT_THAT(apart.sum(),
+              HasSubstr(R"("missing":{"residuals":"no hook had labels and predictions)"));
 }
 
 TEST(CreateXgboostReport, SaysWhatIsMissing) {
@@ -158,7 +160,7 @@ TEST(CreateXgboostReport, SaysWhatIsMissing) {
   regression.round(0, {}, {{core::VectorStat::value_counts, 0, {1}}});
   const std::string sum = regression.sum();
   EXPECT_THAT(sum, HasSubstr(R"("task":"regression")"));
-  EXPECT_THAT(sum, HasSubstr("labels are quantities"));
+  EXPECT_THAT(sum, HasSubstr("labels are continuous"));
 }
 
 TEST(CreateXgboostReport, WithoutAnyOfItsInputsThereIsNoData) {

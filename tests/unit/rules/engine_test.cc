@@ -172,9 +172,9 @@ TEST(Engine, ARuleWithoutDataSaysWhetherNothingCameOrNothingThatDid) {
       reasons[status->rule] = status->reason;
     }
   }
-  EXPECT_EQ(reasons["all_zero"], "no input arrived that this rule could judge");
-  EXPECT_EQ(reasons["exploding_tensor"], "nothing that arrived is what this rule applies to");
-  EXPECT_EQ(reasons["unchanged_tensor"], "what arrived was never enough to judge by");
+  EXPECT_EQ(reasons["all_zero"], "no data arrived that this rule can judge");
+  EXPECT_EQ(reasons["exploding_tensor"], "this rule does not apply to the data that arrived");
+  EXPECT_EQ(reasons["unchanged_tensor"], "too little data arrived to judge");
 }
 
 TEST(Engine, ALaterAttemptSupersedesTheEarlierOne) {
@@ -298,7 +298,7 @@ TEST(Engine, ARuleWithoutInputsEndsInNoDataAndNamesWhatItNeeds) {
     return last[name].missing;
   };
   using Texts = std::vector<std::string>;
-  EXPECT_EQ(missing("cpu_bottleneck"), Texts{"system samples of GPUs and processor cores"});
+  EXPECT_EQ(missing("cpu_bottleneck"), Texts{"system samples of GPUs and CPU cores"});
   EXPECT_EQ(missing("dead_relu"), Texts{"collection layers, statistic units(1)"});
   EXPECT_EQ(missing("step_outlier"), Texts{"step ends"});
   EXPECT_EQ(missing("all_zero"), Texts{"the tensors named by collection_names or tensor_regex"});

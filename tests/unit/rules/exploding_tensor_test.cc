@@ -65,8 +65,8 @@ TEST(ExplodingTensor, SaysWhatItSaw) {
   ASSERT_EQ(issues.size(), 2U);
   const core::Issue& issue = issues[1];
   EXPECT_EQ(issue.summary,
-            "gradient/conv1.weight has 2 of 4 values that are no finite numbers (1 NaN, 1 +Inf, 0 "
-            "-Inf) at train step 7 on worker_0.");
+            "gradient/conv1.weight has 2 of 4 values that are not finite (1 NaN, 1 +Inf, 0 -Inf) "
+            "at train step 7 on worker_0.");
   EXPECT_NE(issue.description.find("largest magnitude was 8 at step 6"), std::string::npos);
   EXPECT_EQ(issue.severity, core::Severity::error);
   EXPECT_EQ(issue.evidence.observed.value, 2);

@@ -153,7 +153,7 @@ TEST(FamilyBaseline, AfterADriftTheNewerRunsAreTheMeasure) {
   EXPECT_EQ(all.firing().size(), before);
   all.family.run(9, 24);
   ASSERT_EQ(all.firing().size(), before + 1);
-  EXPECT_THAT(all.firing().back().description, HasSubstr("3 older runs are left out"));
+  EXPECT_THAT(all.firing().back().description, HasSubstr("3 older runs do not count"));
 }
 
 TEST(FamilyBaseline, ARunKnowsThoseThatEndedBeforeItBegan) {
@@ -351,7 +351,7 @@ TEST(FamilyBaseline, FamiliesByLabelsOfTheRun) {
   OnePartition all("  - {use: family_baseline, name: r}\n");
   all.family.runs(9);
   EXPECT_EQ(all.status().status, core::RuleState::no_data);
-  EXPECT_EQ(all.status().reason, "the run lacks what makes its family: label recipe");
+  EXPECT_EQ(all.status().reason, "the run lacks a label of its family: label recipe");
 }
 
 }  // namespace

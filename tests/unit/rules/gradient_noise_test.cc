@@ -54,10 +54,9 @@ TEST(GradientNoise, NormalNumbersAreToldAtTheThirdSave) {
   EXPECT_FALSE(Backward().told(2, noise));
   Backward job;
   ASSERT_TRUE(job.told(3, noise));
-  EXPECT_EQ(
-      job.rule.firing()[0].summary,
-      "The gradients are nothing but noise: 24576 elements of 3 saved steps up to train step 20 "
-      "on worker_0 cannot be told from independent normal numbers.");
+  EXPECT_EQ(job.rule.firing()[0].summary,
+            "The gradients are only noise: 24576 elements of 3 saved steps up to train step 20 on "
+            "worker_0 look like independent normal numbers.");
   EXPECT_EQ(job.rule.firing()[0].severity, core::Severity::warning);
 }
 

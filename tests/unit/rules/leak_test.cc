@@ -66,8 +66,8 @@ TEST(Leak, AColumnThatLeavesNothingToLearnIsNamedWithTheNext) {
   ASSERT_EQ(issues.size(), 1U);
   EXPECT_EQ(issues[0].severity, Severity::warning);
   EXPECT_EQ(issues[0].summary,
-            "Column price alone explains 99.8 % of the labels' variance of 3000 training rows (the "
-            "next, area, 61.2 %; with the labels shifted by a row 0.1 %).");
+            "Column price alone explains 99.8 % of the variance of the labels in 3000 training "
+            "rows (the next best, area, explains 61.2 %; with labels shifted by one row: 0.1 %).");
 }
 
 TEST(Leak, AStrongHonestColumnIsInfoAndAnOrdinaryOneSilent) {
@@ -96,8 +96,9 @@ TEST(Leak, RowsOfTheTrainingSetByHowSureTheyAre) {
   const auto some = LeakJob().overlap(23, 1000).issues();
   ASSERT_EQ(some.size(), 1U);
   EXPECT_EQ(some[0].severity, Severity::warning);
-  EXPECT_EQ(some[0].summary,
-            "23 of 1000 rows of held (2.3 %) are also among 4000 training rows, label and all.");
+  EXPECT_EQ(
+      some[0].summary,
+      "23 of 1000 rows of held (2.3 %) also occur among 4000 training rows, with the same label.");
   EXPECT_EQ(LeakJob().overlap(300, 1000).issues().at(0).severity, Severity::error);
   EXPECT_TRUE(LeakJob().overlap(140, 1000, 600).issues().empty()) << "the table repeats itself";
   EXPECT_EQ(LeakJob().overlap(300, 1000, 600).issues().size(), 1U) << "more than that";
@@ -171,10 +172,9 @@ LedgerNumbers network(double fit, double next, double equal = 0) {
 TEST(Leak, AnInputColumnOfANetworkIsNamedByItsNumber) {
   const auto issues = LeakJob().tell(network(0.998, 0.612)).issues();
   ASSERT_EQ(issues.size(), 1U);
-  EXPECT_EQ(
-      issues[0].summary,
-      "Input column 4 alone explains 99.8 % of the labels' variance of 512 training rows (the "
-      "next, 7, 61.2 %; with the labels shifted by a row 0.1 %).");
+  EXPECT_EQ(issues[0].summary,
+            "Input column 4 alone explains 99.8 % of the variance of the labels in 512 training "
+            "rows (the next best, 7, explains 61.2 %; with labels shifted by one row: 0.1 %).");
 }
 
 TEST(Leak, InShuffledBatchesASeriesShowsInSeveralColumns) {

@@ -40,9 +40,10 @@ TEST(LearningRateDecay, TellsASchedulerOfEpochsThatStepsAtEachBatch) {
   // 10 · (1 + 1/2 + 1/4 + 1/8) = 18.75 until then; of what comes, 1/16 · 20 / ln 4 = 0.9017
   EXPECT_NEAR(found.observed.value, 19.6517, 1e-4);
   EXPECT_EQ(found.first_step, 0);
-  EXPECT_EQ(found.summary,
-            "learning_rate has fallen from 0.01 to 0.000625 within 40 updates by step 40, and goes "
-            "on so: all updates of this training together are worth 19.65 at the largest rate.");
+  EXPECT_EQ(
+      found.summary,
+      "learning_rate fell from 0.01 to 0.000625 within 40 updates (by step 40). At this pace, the "
+      "whole training is worth 19.7 updates at the largest rate (expected: at least 50).");
 }
 
 TEST(LearningRateDecay, TellsTheExponentialAndTheStepsOfImageNet) {
@@ -89,8 +90,8 @@ TEST(LearningRateDecay, TellsOfUpdatesAtARateOfZero) {
   EXPECT_EQ(found.observed.value, 25);
   EXPECT_EQ(found.first_step, 15);
   EXPECT_EQ(found.summary,
-            "learning_rate is 0 since step 15, and training goes on: 25 updates until step 40 have "
-            "changed nothing.");
+            "learning_rate is 0 since step 15, but training continues: 25 updates until step 40 "
+            "have changed nothing.");
   EXPECT_EQ(job.log(41, 0.001), "learning_rate: ok");
 }
 

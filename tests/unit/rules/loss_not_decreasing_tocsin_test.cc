@@ -269,7 +269,7 @@ TEST(LossNotDecreasing, FiveLossesAboveAllOfTheTwentyBeforeAreAJump) {
   const auto& told = loss.rule.told.back();
   EXPECT_EQ(told.kind, "jump");
   EXPECT_DOUBLE_EQ(told.finding.observed.value, 1.1501);
-  EXPECT_NE(told.finding.summary.find("its newest 5 values are 1.15 and more up to step 24"),
+  EXPECT_NE(told.finding.summary.find("its newest 5 values are at least 1.15 up to step 24"),
             std::string::npos)
       << told.finding.summary;
   Level short_of_it;

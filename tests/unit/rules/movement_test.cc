@@ -87,7 +87,7 @@ TEST(Movement, UpdatesAlongTheGradientAreToldWithinTwentyLooks) {
   EXPECT_EQ(issues[0].kind, "uphill");
   EXPECT_LE(issues[0].step.value_or(-1), 20);
   EXPECT_EQ(issues[0].severity, core::Severity::warning);
-  EXPECT_NE(issues[0].summary.find("Updates go up the loss"), std::string::npos)
+  EXPECT_NE(issues[0].summary.find("Updates raise the loss"), std::string::npos)
       << issues[0].summary;
   EXPECT_EQ(job.status(), "IssuesFound");
 }
@@ -110,7 +110,7 @@ TEST(Movement, ARateBelowZeroIsToldAtOnce) {
   ASSERT_EQ(issues.size(), 1U);
   EXPECT_EQ(issues[0].kind, "uphill");
   EXPECT_EQ(issues[0].summary,
-            "The learning rate is -0.01 at train step 50: updates go up the loss.");
+            "The learning rate is -0.01 at train step 50: updates raise the loss.");
 }
 
 TEST(Movement, ParametersWithGradientsOfZeroAreNamed) {
@@ -122,8 +122,8 @@ TEST(Movement, ParametersWithGradientsOfZeroAreNamed) {
   ASSERT_EQ(issues.size(), 1U);
   EXPECT_EQ(issues[0].kind, "never");
   EXPECT_EQ(issues[0].summary,
-            "Of 10 trainable parameters 2 (20 % of the elements) had a gradient of zero at each "
-            "of 200 updates and more up to train step 199: a.weight, b.weight.");
+            "Of 10 trainable parameters, 2 (20 % of the elements) had a zero gradient at each of "
+            "the last 200 updates or more, up to train step 199: a.weight, b.weight.");
 }
 
 TEST(Movement, WhatMovesAfterAllIsResolved) {
@@ -179,7 +179,7 @@ TEST(Movement, ATensorThatStandsStillBesideItsRoleIsToldAtTheThirdDoubling) {
   }
   EXPECT_EQ(job.kinds(), "still");
   ASSERT_EQ(job.rule.firing().size(), 1U);
-  EXPECT_NE(job.rule.firing()[0].summary.find("layers.3.weight goes 1e-05 times as far"),
+  EXPECT_NE(job.rule.firing()[0].summary.find("layers.3.weight moves 1e-05 times as far"),
             std::string::npos)
       << job.rule.firing()[0].summary;
 }

@@ -28,7 +28,7 @@ TEST(OverallFrameworkMetrics, TheTimeBetweenTheStepsOfAWorker) {
   job.step({1.0});
   job.end();
   EXPECT_THAT(summed_up(job.rule), HasSubstr(R"("others":33.333)"));
-  EXPECT_THAT(summed_up(job.rule), HasSubstr("much of the time lies between"));
+  EXPECT_THAT(summed_up(job.rule), HasSubstr("much of the time passes between"));
 }
 
 TEST(OverallFrameworkMetrics, PhasesAndWhetherTheyAreBalanced) {
@@ -43,9 +43,8 @@ TEST(OverallFrameworkMetrics, PhasesAndWhetherTheyAreBalanced) {
   };
   EXPECT_THAT(told(0.2, 0.6),
               HasSubstr(R"("phase":{"seconds":0.8,"percent":{"backward":75,"forward":25},)"
-                        R"("means":"backward takes 75 % of forward and backward: )"
-                        R"(they are unbalanced"})"));
-  EXPECT_THAT(told(0.3, 0.7), Not(HasSubstr("unbalanced"))) << "exactly 70 % is not";
+                        R"("means":"backward takes 75 % of the time of forward and backward"})"));
+  EXPECT_THAT(told(0.3, 0.7), Not(HasSubstr("of the time of forward"))) << "exactly 70 % is not";
 }
 
 TEST(OverallFrameworkMetrics, SmallOperatorsAreLeftOutAndTheRestIsTheWhole) {

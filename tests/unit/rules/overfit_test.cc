@@ -437,7 +437,8 @@ TEST(Overfit, NearZeroTheRatioExplodesAndBothLossesAreShown) {
   rule.step(Mode::train, 0, {{"loss", 0}});
   EXPECT_EQ(rule.pass(0, {{"loss", 1e-6}}), "loss: hit");
   EXPECT_NEAR(rule.told[0].finding.observed.value, 1e6, 1);
-  EXPECT_NE(rule.told[0].finding.summary.find("is 1e-06 against 0 in training"), std::string::npos);
+  EXPECT_NE(rule.told[0].finding.summary.find("is 1e-06, against 0 in training"),
+            std::string::npos);
 }
 
 TEST(Overfit, TheRiseMustBeMoreThanTheSpreadOfTheEvaluation) {

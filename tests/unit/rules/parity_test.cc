@@ -48,9 +48,8 @@ TEST(Parity, LabelsOfAnotherWorldAreToldWithTheirDistance) {
   const auto issues = of_labels(0.197, 0.03, 2000, 500);
   ASSERT_EQ(issues.size(), 1U);
   EXPECT_EQ(issues[0].summary,
-            "The labels of held are not distributed like those of training: 19.7 % of them lie on "
-            "the other side of one value (training differs from itself by 3 %; 2000 and 500 "
-            "labels).");
+            "The labels of held are distributed differently than in training: 19.7 % lie on the "
+            "other side of one value (two parts of training: 3 %; 2000 and 500 labels).");
   EXPECT_TRUE(of_labels(0.045, 0.03, 2000, 500).empty());
 }
 
@@ -82,10 +81,9 @@ TEST(Parity, ColumnsAreNamedAndCounted) {
                                       {"column_train", 2048},
                                       {"column_read", 500}});
   ASSERT_EQ(issues.size(), 1U);
-  EXPECT_EQ(
-      issues[0].summary,
-      "Column income of held is not distributed like that of training: 61.2 % of its elements "
-      "lie on the other side of one value (2048 and 500 elements).");
+  EXPECT_EQ(issues[0].summary,
+            "Column income of held is distributed differently than in training: 61.2 % of its "
+            "elements lie on the other side of one value (2048 and 500 elements).");
 }
 
 TEST(Parity, EarlyStoppingByTheTrainingSetIsCertain) {

@@ -113,9 +113,8 @@ TEST(PoorWeightInitialization, LayersThatAreFarApartFire) {
   job.send({input("a", 0.005), input("b", 1), input("c", 51)});
   ASSERT_EQ(job.kinds(), "variance_ratio ");
   EXPECT_EQ(job.rule.firing()[0].summary,
-            "The variance of c (51) is 1.02e+04 times that of a (0.005) at train step 0 on "
-            "worker_0 (limit "
-            "1e+04).");
+            "The variance of c (51) is 10200 times that of a (0.005) at train step 0 on "
+            "worker_0 (limit 10000).");
 }
 
 TEST(PoorWeightInitialization, TheOriginalComparesLayersOnly) {
@@ -194,9 +193,8 @@ TEST(PoorWeightInitialization, WeightsThatAreAllFarTooLargeFire) {
   Gains job;
   EXPECT_EQ(job.of_all({Gains::of("w", 10.1), Gains::of("v", 40)}), "large_weights ");
   EXPECT_EQ(job.rule.firing()[0].summary,
-            "All 2 weight matrices start far too large: even w multiplies the variance of what it "
-            "is given "
-            "by 101 at train step 0 on worker_0 (1 to 3 is usual, limit 100).");
+            "All 2 weight matrices start far too large: even w multiplies the variance of its "
+            "input by 101 at train step 0 on worker_0 (usual: 1 to 3, limit 100).");
   EXPECT_EQ(job.rule.firing()[0].evidence.tensor->name, "w");
   EXPECT_EQ(Gains().of_all({Gains::of("wide", 4.1), Gains::of("w", 40)}), "large_weights ")
       << "4.1 · 25 inputs";

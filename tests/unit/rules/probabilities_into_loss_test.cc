@@ -144,11 +144,10 @@ TEST(ProbabilitiesIntoLoss, TheLedgerSaysWhatTheLossCannotReach) {
   const auto issues = job.rule.firing();
   ASSERT_EQ(issues.size(), 1U) << "the tensor is not told a second time";
   EXPECT_EQ(issues[0].step, 2);
-  EXPECT_EQ(
-      issues[0].summary,
-      "cross_entropy gets probabilities at train step 2 on worker_0, as in 3 saved steps in a row, "
-      "but it expects logits: the loss of a sample cannot fall below 1.461; the best constant "
-      "answer costs 2.303.");
+  EXPECT_EQ(issues[0].summary,
+            "cross_entropy gets probabilities at train step 2 on worker_0, as in 3 saved steps in "
+            "a row, but expects logits. The loss of a sample cannot fall below 1.46; the best "
+            "constant answer has 2.3.");
 }
 
 }  // namespace

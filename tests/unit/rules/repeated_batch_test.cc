@@ -52,10 +52,9 @@ TEST(RepeatedBatch, TellsOfALoaderThatHasStopped) {
   const auto issues = job.rule.firing();
   ASSERT_EQ(issues.size(), 1U);
   EXPECT_EQ(issues[0].kind, "stuck");
-  EXPECT_EQ(
-      issues[0].summary,
-      "Training gets the same batch again and again: from step 15 to train step 25 on "
-      "worker_0 the model's inputs are the same at 3 saved steps, and they had changed before.");
+  EXPECT_EQ(issues[0].summary,
+            "Training repeats one batch: from step 15 to train step 25 on worker_0 the model's "
+            "inputs are the same at 3 saved steps; before that they changed.");
 }
 
 TEST(RepeatedBatch, TwoChangesAreNoLoaderThatMoves) {

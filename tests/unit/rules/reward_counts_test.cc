@@ -27,9 +27,9 @@ TEST(Reward, ARewardThatIsAlwaysZeroIsToldWhenHalfOfThePlanIsOver) {
   EXPECT_EQ(job.kinds(), "") << "sparse, perhaps";
   job.say(constant_reward(50, 10, 0));
   EXPECT_EQ(job.kinds(), "flat");
-  EXPECT_EQ(job.summary(),
-            "transition/reward was the same all of 5000 times, and all of 500 episodes had the "
-            "same return.");
+  EXPECT_EQ(
+      job.summary(),
+      "transition/reward was the same all 5000 times, and all 500 episodes had the same return.");
 }
 
 TEST(Reward, WithoutAPlanItIsToldWhenTheRunIsOver) {
@@ -88,8 +88,7 @@ TEST(Reward, AnEndThatIsNeverOrAlwaysMarkedIsTold) {
   });
   EXPECT_EQ(never.kinds(), "flat");
   EXPECT_EQ(never.summary(),
-            "None of 1000 transitions is marked as the end of an episode, although 20 episodes "
-            "ended.");
+            "None of 1000 transitions is marked as the end of an episode, but 20 episodes ended.");
   Agent always;
   always.go(40, [](double) {
     return reward_ledger({{"transitions", 50},
@@ -144,13 +143,13 @@ TEST(Reward, SignalsThatNeverVaryAreTold) {
         {{"transitions", 50}, {"seen/observation", 50}, {"changes/observation", 0}});
   });
   EXPECT_EQ(stuck.kinds(), "flat");
-  EXPECT_EQ(stuck.summary(), "transition/observation was the same all of 1000 times.");
+  EXPECT_EQ(stuck.summary(), "transition/observation was the same all 1000 times.");
   Agent priorities;
   priorities.go(999, [](double) { return Values{{"priority", 1}}; });
   EXPECT_EQ(priorities.kinds(), "");
   priorities.say({{"priority", 1}});
   EXPECT_EQ(priorities.kinds(), "flat");
-  EXPECT_EQ(priorities.summary(), "priority was the same (1) all of 1000 times.");
+  EXPECT_EQ(priorities.summary(), "priority was the same (1) all 1000 times.");
   Agent weights;
   weights.go(1100, [&](double) {
     return Values{{"priority", weights.noisy(1)}, {"importance_weight", 1}};
@@ -194,9 +193,9 @@ TEST(Reward, ATargetNetworkThatNeverChangesIsToldAtHalfOfThePlan) {
   EXPECT_EQ(job.kinds(), "");
   job.say(target_ledger(4, 4, 0, 1));
   EXPECT_EQ(job.kinds(), "lag");
-  EXPECT_EQ(job.summary(),
-            "target_net began as a copy of the trained network, and has not changed in 256 updates "
-            "since.");
+  EXPECT_EQ(
+      job.summary(),
+      "target_net began as a copy of the trained network and has not changed in 256 updates.");
 }
 
 TEST(Reward, WithoutAPlanATargetNetworkHasTwentyThousandUpdatesOrTheRun) {
@@ -254,7 +253,7 @@ TEST(Reward, AMemoryThatGetsNothingNewIsTold) {
     return reward_ledger({{"made", 64}, {"drawn", 64}, {"fresh", at == 0 ? 60.0 : 1.0}});
   });
   EXPECT_EQ(job.kinds(), "fresh");
-  EXPECT_NE(job.summary().find("were drawn for the first time, although"), std::string::npos)
+  EXPECT_NE(job.summary().find("were sampled for the first time, but"), std::string::npos)
       << job.summary();
 }
 

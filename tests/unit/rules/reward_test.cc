@@ -266,7 +266,7 @@ TEST(Reward, AnswersThatGrowWithTheRewardAreTold) {
   EXPECT_EQ(job.kinds(), "length");
   ASSERT_EQ(job.rule.firing().size(), 1U);
   EXPECT_EQ(job.rule.firing()[0].severity, core::Severity::info);
-  EXPECT_NE(job.summary().find("it may be paid for length"), std::string::npos) << job.summary();
+  EXPECT_NE(job.summary().find("it may pay for length"), std::string::npos) << job.summary();
 }
 
 TEST(Reward, AnswersOfOtherLengthsAreQuiet) {

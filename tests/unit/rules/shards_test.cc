@@ -87,7 +87,7 @@ TEST(Shards, ARuleOfOneTensorFindsItInAnyShard) {
   EXPECT_EQ(run.rule.firing()[0].labels.get("tensor"), "gradient/b");
   run.end();
   EXPECT_THAT(run.reasons("exploding_tensor").back(),
-              HasSubstr("said of the first of 2 shards alone"));
+              HasSubstr("judged for the first of 2 shards only"));
 }
 
 TEST(Shards, ARuleThatJoinsTensorsIsGivenNoneAndSaysSoAtOnce) {
@@ -180,7 +180,7 @@ TEST(Shards, ALossThatIsATensorIsNotJudgedAndTheRuleSaysWhy) {
   }
   run.end();
   EXPECT_TRUE(run.rule.firing().empty());
-  EXPECT_THAT(run.reasons("loss_not_decreasing").back(), HasSubstr("given scalars alone"));
+  EXPECT_THAT(run.reasons("loss_not_decreasing").back(), HasSubstr("gets only scalars"));
   EXPECT_GE(run.rule.engine().stats().withheld_units, 1U);
 }
 

@@ -68,7 +68,7 @@ TEST(SimilarAcrossRuns, FiresOnDifference) {
   EXPECT_EQ(issues[0].kind, "");
   EXPECT_EQ(issues[0].labels.get("tensor"), "w");
   EXPECT_EQ(issues[0].step, 0);
-  EXPECT_THAT(issues[0].summary, HasSubstr("not what it was in run"));
+  EXPECT_THAT(issues[0].summary, HasSubstr("different from run"));
 }
 
 TEST(SimilarAcrossRuns, IsQuietWithinTheTolerance) {
@@ -157,7 +157,7 @@ TEST(SimilarAcrossRuns, ShapesThatDiffer) {
   runs.step(runs.b, 0, {1, 1});
   runs.step(runs.a, 0, {1, 1, 1});
   ASSERT_EQ(runs.rule.firing().size(), 1U);
-  EXPECT_THAT(runs.rule.firing()[0].summary, HasSubstr("its shape is 3, there 2"));
+  EXPECT_THAT(runs.rule.firing()[0].summary, HasSubstr("its shape is 3 here and 2 there"));
 }
 
 TEST(SimilarAcrossRuns, NanEqualsNanUnlessToldOtherwise) {

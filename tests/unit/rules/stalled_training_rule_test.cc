@@ -123,7 +123,8 @@ TEST(StalledTrainingRule, WhatTheLoopPromisedIsTheLimitWithItsGrace) {
   rule.tick(said + 610 * kSecond);
   ASSERT_EQ(rule.firing().size(), 1U);
   EXPECT_EQ(rule.firing()[0].summary,
-            "The training has made no progress for 610 s (limit 610 s, it had promised 600 s); the "
+            "The training has made no progress for 10.2 min (limit 10.2 min; it promised its next "
+            "step in 10 min). The "
             "last step seen was train step 0.");
 }
 

@@ -47,8 +47,8 @@ TEST(Thinning, TheStatusNamesTheGovernorWhereItTookFromTheRule) {
       "dead_relu",
       R"({"event":"applied","version":"governor/8","effective_step":1,"left_out":{"layers":8,"gradients":8}})");
   EXPECT_THAT(status.missing,
-              Contains(HasSubstr("the overhead governor captured layers at 1 of 8 of its steps")));
-  EXPECT_THAT(status.reason, HasSubstr("raise capture.overhead"));
+              Contains(HasSubstr("the hook captured layers at 1 of 8 of its steps")));
+  EXPECT_THAT(status.reason, HasSubstr("Raise capture.overhead"));
 }
 
 TEST(Thinning, TheLargestFactorOfTheRunCounts) {
@@ -70,7 +70,7 @@ TEST(Thinning, WhatItDidNotTakeIsNotSaid) {
         R"({"event":"applied","version":"governor/8","left_out":["layers"]})",
         R"({"event":"applied","version":"4711","left_out":{"layers":8}})"}) {
     const core::RuleStatusEvent status = ended("dead_relu", applied);
-    EXPECT_THAT(status.missing, Not(Contains(HasSubstr("governor")))) << applied;
+    EXPECT_THAT(status.missing, Not(Contains(HasSubstr("overhead limit")))) << applied;
     EXPECT_THAT(status.missing, Not(IsEmpty()));
   }
 }

@@ -36,10 +36,9 @@ TEST(TreeWithoutSplit, FiresAtTheFifthLeaf) {
   const auto issues = booster.rule.firing();
   ASSERT_EQ(issues.size(), 1U);
   EXPECT_EQ(issues[0].step, 4);
-  EXPECT_EQ(
-      issues[0].summary,
-      "No tree has split its samples in 5 rounds up to global step 4 on worker_0: all get one "
-      "answer.");
+  EXPECT_EQ(issues[0].summary,
+            "No tree has split its samples in 5 rounds up to global step 4 on worker_0: all "
+            "samples get the same answer.");
 }
 
 TEST(TreeWithoutSplit, ATreeThatSplitsIsEnough) {

@@ -107,7 +107,7 @@ class Preflight:
                              + _listed(moved, len(moved)))
             if idle:
                 find("no_optimizer", idle, len(idle), f"{_count(idle, 'trainable ')} of {what} "
-                     f"{_are(idle)} in no optimizer that is watched, and "
+                     f"{_are(idle)} in no watched optimizer, and "
                      f"{'does' if len(idle) == 1 else 'do'} not change")
             known = {id(parameter) for other, _ in others if other is not None
                      for parameter in other.parameters()}
@@ -129,30 +129,30 @@ class Preflight:
         if norms:
             find("buffers_kept", norms, len(norms), BUFFERS.format(what, len(norms)))
         if self._kept.kept() and not sharded:
-            find("gradients_kept", [], 0, f"gradients of {what} are never cleared: each update is made of all since the first, "
-                 "optimizer.zero_grad() is missing")
+            find("gradients_kept", [], 0, f"gradients of {what} are never cleared, so each update sums all gradients since "
+                 "the first: call optimizer.zero_grad()")
         clipped = self._clipping.kind()
         if clipped is not None:
             find(clipped, [], 0, SENTENCES[clipped].format(what))
         betas = betas_swapped(optimizer)
         if betas is not None:
-            find("betas_swapped", [str(one) for one in betas], 2, f"the optimizer of {what} does not converge by its betas, the first "
-                 "belongs below the root of the second (are they in the wrong order?)")
+            find("betas_swapped", [str(one) for one in betas], 2, f"the optimizer of {what} cannot converge: its first beta must be "
+                 "below the square root of the second (are they in the wrong order?)")
         decay = decay_negative(optimizer)
         if decay is not None:
-            find("decay_negative", [str(decay)], 1, f"the optimizer of {what} drives weights away from zero, its weight decay is negative")
+            find("decay_negative", [str(decay)], 1, f"the optimizer of {what} pushes weights away from zero: its weight decay is negative")
         fresh = self._fresh.names()
         if fresh:
-            find("frozen_fresh", fresh, len(fresh), f"{_count(fresh, 'frozen ')} of {what} {'has' if len(fresh) == 1 else 'have'} the "
-                 "values that a layer is made with (were pretrained ones not loaded?)")
+            find("frozen_fresh", fresh, len(fresh), f"{_count(fresh, 'frozen ')} of {what} {'has' if len(fresh) == 1 else 'have'} "
+                 "freshly initialised values (were pretrained weights not loaded?)")
         if self._dropouts:
             find("dropout_high", self._dropouts, len(self._dropouts), f"{len(self._dropouts)} of the dropouts of {what} drop nine tenths "
-                 "and more of what they are given (is it the share to keep?)")
+                 "or more of their input (is it the share to keep?)")
         if self._silent:
             find("parts_in_eval", self._silent, len(self._silent), f"{len(self._silent)} of the dropouts of {what} "
-                 f"{_are(self._silent)} in eval state while it trains (was train() called on what from_pretrained() gives?)")
+                 f"{_are(self._silent)} in evaluation mode during training (call train() after from_pretrained())")
         if self._evaluating:
-            find("eval_mode", [], 0, f"{what} is trained in its eval state")
+            find("eval_mode", [], 0, f"{what} is trained in evaluation mode")
         if not told:  # for the run card
             told.append({"kind": "kept", "model": what, "count": CHECKS, "names": []})
         sink.preflight(told, words)
