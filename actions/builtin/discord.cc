@@ -21,14 +21,7 @@ namespace {
 struct Discord final : ChatIntegration {
   Discord()
       : ChatIntegration(
-            {.bold = "**",
-             .bold_end = "",
-             .code = "```\n",
-             .code_end = "\n```",
-             .plain = [](std::string_view text) { return backslashed(text, "\\`*_~|<>[]()#:@-"); },
-             .link = [](const std::string& name,
-                        const std::string& url) { return "[" + name + "](" + url + ")"; },
-             .escapes_code = false},
+            markdown([](std::string_view text) { return backslashed(text, "\\`*_~|<>[]()#:@-"); }),
             // An embed's description has at most 4096 characters, hence the whole.
             {.title = 500, .text = 700, .value = 300, .fields = 9, .body = 4'200}) {
     url_means_ = "the webhook, https://discord.com/api/webhooks/…";

@@ -38,19 +38,11 @@ struct Mattermost final : ChatIntegration {
   std::string channel;
   std::string username;
 
-  // Change: the service's markup and its limits, and what `url` means.
+  // Change: the service's markup (slack.cc spells one out), its limits, and what `url` means.
   Mattermost()
-      : ChatIntegration(
-            {.bold = "**",
-             .bold_end = "",
-             .code = "```\n",
-             .code_end = "\n```",
-             .plain = mattermost_text,
-             .link = [](const std::string& name,
-                        const std::string& url) { return "[" + name + "](" + url + ")"; },
-             .escapes_code = false},
-            // A post has at most 16383 characters.
-            {.title = 500, .text = 1500, .value = 400, .fields = 10, .body = 16'000}) {
+      : ChatIntegration(markdown(mattermost_text),
+                        // A post has at most 16383 characters.
+                        {.title = 500, .text = 1500, .value = 400, .fields = 10, .body = 16'000}) {
     url_means_ = "the incoming webhook, https://chat.example.com/hooks/…";
   }
 

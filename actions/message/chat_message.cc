@@ -152,6 +152,17 @@ bool shorten(ChatMessage& message) {
   return false;
 }
 
+ChatMarkup markdown(std::string (*plain)(std::string_view text)) {
+  return {.bold = "**",
+          .bold_end = "",
+          .code = "```\n",
+          .code_end = "\n```",
+          .plain = plain,
+          .link = [](const std::string& name,
+                     const std::string& url) { return "[" + name + "](" + url + ")"; },
+          .escapes_code = false};
+}
+
 std::string bold(const std::string& text, const ChatMarkup& markup) {
   const std::string_view end = markup.bold_end.empty() ? markup.bold : markup.bold_end;
   return std::string(markup.bold) + text + std::string(end);

@@ -26,6 +26,9 @@ struct ChatMarkup {
   bool escapes_code = true;  // false: code shows text as it is, and cannot hold a backtick
 };
 
+/// **bold**, fenced code that shows text as it is, [name](url).
+ChatMarkup markdown(std::string (*plain)(std::string_view text));
+
 /// Bytes of UTF-8, which are never fewer than the characters that a tool counts.
 struct ChatLimits {
   std::size_t title = 240;

@@ -1,9 +1,4 @@
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
-
-#include "tests/unit/actions/fixtures.h"
+#include "tests/unit/actions/chat_post.h"
 
 namespace tocsin::actions {
 namespace {
@@ -11,18 +6,13 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 using namespace testing_support;
-using nlohmann::json;
 
 constexpr char kSlack[] = "{url: 'https://hooks.slack.com/services/T/B/x'}";
 
 TEST(Slack, AMentionInALabelIsText) {
-  Workbench bench;
-  auto notification = sample_notification();
-  notification.issues[0].issue.summary = "<!channel> of <@U1> & more";
-  deliver(*bench.make("slack", kSlack), notification);
-  const json body = json::parse(bench.http.requests.at(0).body);
+  const auto body = chat_post("slack", kSlack, "<!channel> of <@U1> & more");
   EXPECT_EQ(body["blocks"][1]["text"]["text"], "&lt;!channel&gt; of &lt;@U1&gt; &amp; more");
-  EXPECT_THAT(bench.http.requests[0].body, Not(HasSubstr("<!")));
+  EXPECT_THAT(body.dump(), Not(HasSubstr("<!")));
 }
 
 TEST(Slack, APageThatIsNotSlacksIsNoDelivery) {
