@@ -12,26 +12,27 @@ using core::Dtype;
 using core::Mode;
 using core::Role;
 
-std::string judge(RowBench& rule, const std::vector<double>& values, Dtype dtype = Dtype::f32) {
+std::string input_range_of(RowBench& rule, const std::vector<double>& values,
+                           Dtype dtype = Dtype::f32) {
   static std::int64_t step = 0;
   return rule.judge(step++, TensorValues{"images", values, Role::input, 0, dtype});
 }
 
 TEST(InputRange, FiresBeyondTheLimitOnEitherSide) {
   RowBench rule("input_range");
-  EXPECT_EQ(judge(rule, {-30, 30}), "ok") << "30 is the limit";
-  EXPECT_EQ(judge(rule, {0, 30.5}), "hit");
-  EXPECT_EQ(judge(rule, {-31, 0}), "hit");
+  EXPECT_EQ(input_range_of(rule, {-30, 30}), "ok") << "30 is the limit";
+  EXPECT_EQ(input_range_of(rule, {0, 30.5}), "hit");
+  EXPECT_EQ(input_range_of(rule, {-31, 0}), "hit");
   EXPECT_EQ(rule.finding->observed.value, 31);
-  EXPECT_EQ(judge(rule, {0, HUGE_VAL}), "hit");
-  EXPECT_EQ(judge(rule, {0, std::nan("")}), "insufficient_data");
+  EXPECT_EQ(input_range_of(rule, {0, HUGE_VAL}), "hit");
+  EXPECT_EQ(input_range_of(rule, {0, std::nan("")}), "insufficient_data");
 }
 
 TEST(InputRange, IntegersAreNoMeasurements) {
   RowBench rule("input_range");
-  EXPECT_EQ(judge(rule, {30521, 0}, Dtype::i64), "not_applicable");
-  EXPECT_EQ(judge(rule, {255, 0}, Dtype::u8), "not_applicable");
-  EXPECT_EQ(judge(rule, {255, 0}, Dtype::bf16), "hit");
+  EXPECT_EQ(input_range_of(rule, {30521, 0}, Dtype::i64), "not_applicable");
+  EXPECT_EQ(input_range_of(rule, {255, 0}, Dtype::u8), "not_applicable");
+  EXPECT_EQ(input_range_of(rule, {255, 0}, Dtype::bf16), "hit");
   core::SummaryRow empty;
   empty.meta = core::meta::make(Dtype::f32, Role::input);
   EXPECT_EQ(rule.judge(100, empty), "not_applicable");
