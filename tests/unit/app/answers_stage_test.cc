@@ -72,7 +72,8 @@ class AnswersStageTest : public testing::Test {
   }
   void tick(bool live) {
     const auto is_live = [live](std::int32_t) { return live; };
-    (void)stage_.tick({at(2h), is_live});
+    (void)stage_.tick(
+        {at(2h), is_live, [](std::int32_t) { return std::optional<core::Duration>(); }});
   }
 
   AnswerLines log_;

@@ -65,7 +65,8 @@ class EvidenceStageTest : public testing::Test {
   }
   StageOutput take() { return stage_->take(at(1h)); }
   std::optional<core::Duration> tick(core::Duration when) {
-    return stage_->tick({at(when), [](std::int32_t) { return true; }});
+    return stage_->tick({at(when), [](std::int32_t) { return true; },
+                         [](std::int32_t) { return std::optional<core::Duration>(); }});
   }
 
   class FakeCopying final : public EvidenceCopying {
