@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "app/api/api.h"
 #include "app/health/health_watch.h"
 #include "app/process/sd_notify.h"
 #include "app/roles.h"
@@ -30,7 +31,7 @@ struct App::Impl {
   core::Status open(const OpenTransport& open_transport, std::chrono::milliseconds patience);
   core::Status reach(std::chrono::milliseconds patience);
   core::Status serve();
-  HttpRoutes routes();
+  std::vector<HttpRoute> own_routes();
   void start_threads();
   void keep(const std::stop_token& stop);
   void keep_small(core::Duration steady);
@@ -52,9 +53,10 @@ struct App::Impl {
   RoleParts parts;
   std::vector<RunningStage> stages;
   std::unique_ptr<HealthWatch> health;
-  std::atomic<bool> opened{false};  // all stages are there: before it nothing is ready
-  core::Duration retention_told{};  // steady; that it fails
-  std::unique_ptr<HttpServer> http;
+  std::atomic<bool> opened{false};   // all stages are there: before it nothing is ready
+  core::Duration retention_told{};   // steady; that it fails
+  std::unique_ptr<Api> api;          // null: this process does not route
+  std::unique_ptr<HttpServer> http;  // behind what its routes use
   std::string no_address;
 
   core::Mutex mutex;
@@ -98,7 +100,7 @@ core::Status App::Impl::reach(std::chrono::milliseconds patience) {
   }
 }
 
-HttpRoutes App::Impl::routes() {
+std::vector<HttpRoute> App::Impl::own_routes() {
   constexpr const char* kMetrics = "text/plain; version=0.0.4; charset=utf-8";
   constexpr const char* kText = "text/plain; charset=utf-8";
   const auto metrics = [this](const HttpRequest&) -> HttpAnswer {
@@ -112,20 +114,22 @@ HttpRoutes App::Impl::routes() {
     if (ready()) return {200, "ready\n"};
     return {503, "not ready: " + why_not_ready()};
   };
-  return HttpRoutes({
-      {"GET", "/metrics", kMetrics, metrics},
-      {"GET", "/metrics/issues", kMetrics, issues},
-      {"GET", "/-/healthy", kText, healthy},
-      {"GET", "/-/ready", kText, readiness},
-      {"GET", "/healthz", kText, healthy, false},
-      {"GET", "/readyz", kText, readiness, false},
-  });
+  return {
+      {"GET", "/metrics", kMetrics, metrics},     {"GET", "/metrics/issues", kMetrics, issues},
+      {"GET", "/-/healthy", kText, healthy},      {"GET", "/-/ready", kText, readiness},
+      {"GET", "/healthz", kText, healthy, false}, {"GET", "/readyz", kText, readiness, false},
+  };
 }
 
 core::Status App::Impl::serve() {
-  const auto table = std::make_shared<const HttpRoutes>(routes());
-  auto server = HttpServer::start(
-      config.http, [table](const HttpRequest& request) { return table->answer(request); }, log);
+  auto table = own_routes();
+  if (options.roles.route) {
+    auto made = Api::create(config, *transport, clock, log, options.host);
+    if (!made) return made.error().in("http");
+    api = std::move(*made);
+    for (HttpRoute& route : api->routes()) table.push_back(std::move(route));
+  }
+  auto server = HttpServer::start(config.http, HttpRoutes(std::move(table)), log);
   if (!server) return server.error();
   http = std::move(*server);
   return core::ok();

@@ -10,6 +10,7 @@
 #include "actions/actions.h"
 #include "app/cli/looking.h"
 #include "app/process/person.h"
+#include "app/view/silence_records.h"
 #include "app/view/topic_view.h"
 #include "app/view/view_text.h"
 #include "app/view/which_run.h"
@@ -17,7 +18,6 @@
 #include "core/system_clock.h"
 #include "core/text.h"
 #include "core/text_table.h"
-#include "core/topics.h"
 #include "core/visible_text.h"
 #include "routing/routing.h"
 #include "rules/rules.h"
@@ -32,15 +32,6 @@ constexpr auto kSilencePatience = 60s;
 constexpr auto kSilenceWritten = 10s;
 constexpr std::size_t kSilenceIdLength = 14;
 
-std::string key_of(const std::string& id) { return "silence/" + id; }
-
-core::OutRecord record_of(const Silence& silence) {
-  core::OutRecord out{core::topic::kRouterControl, key_of(silence.id), silence_json(silence)};
-  out.partition = 0;
-  return out;
-}
-
-// Who writes tidies up: nobody else may take a person's record back.
 core::Status write_silence(const Looking& looking, const TopicView& view, const Silence& silence,
                            core::WallTime now) {
   ingest::PublisherOptions publishing;
@@ -48,12 +39,8 @@ core::Status write_silence(const Looking& looking, const TopicView& view, const 
   publishing.durable = true;
   auto publisher = looking.transport().publisher(publishing);
   if (!publisher) return publisher.error();
-  if (auto sent = (*publisher)->publish(record_of(silence)); !sent) return sent;
-  for (const auto& [id, old] : view.silences()) {
-    if (old.ends_at + routing::kSilenceKept >= now) continue;
-    core::OutRecord gone{core::topic::kRouterControl, key_of(id), std::nullopt};
-    gone.partition = 0;
-    if (auto sent = (*publisher)->publish(gone); !sent) return sent;
+  for (const core::OutRecord& record : silence_records(silence, view.silences(), now)) {
+    if (auto sent = (*publisher)->publish(record); !sent) return sent;
   }
   return (*publisher)->flush(kSilenceWritten);
 }
@@ -128,11 +115,6 @@ void say_unknown(const routing::Matchers& matchers, const TopicView& view) {
   }
 }
 
-std::string state_of(const Silence& silence, core::WallTime now) {
-  if (silence.ends_at <= now) return "expired";
-  return silence.starts_at > now ? "pending" : "active";
-}
-
 }  // namespace
 
 int silence_add(const SilenceOptions& options) {
@@ -154,8 +136,7 @@ int silence_add(const SilenceOptions& options) {
   }
   silence.matchers = *matchers;
   if (const auto good = routing::check(silence); !good) return wrong(good.error().message);
-  silence.id = core::make_id("sil_", {silence.matchers, silence.created_by,
-                                      std::to_string(core::nanoseconds(silence.created_at))});
+  silence.id = silence_id(silence);
   if (!options.dry_run) {
     const auto written = write_silence(looking, view, silence, clock.now());
     if (!written) return refuse(written.error());
@@ -191,7 +172,7 @@ int silence_list(const SilenceOptions& options) {
     if (const auto value = core::parse_json(silence_json(silence), 1U << 16)) {
       list.push_back(*value);
     }
-    rows.push_back({id.substr(0, kSilenceIdLength), state_of(silence, now),
+    rows.push_back({id.substr(0, kSilenceIdLength), silence_state(silence, now),
                     core::to_rfc3339(silence.ends_at), core::visible(silence.created_by),
                     silence.actions.empty() ? "all" : core::visible(silence.actions),
                     core::visible(silence.matchers), core::visible(silence.comment)});
@@ -221,9 +202,7 @@ int silence_expire(const SilenceOptions& options) {
               << " active or pending with ID " << options.id << "; see: tocsin silence list\n";
     return kFailed;
   }
-  Silence& silence = found.front();
-  silence.ends_at = now;
-  silence.starts_at = std::min(silence.starts_at, now - 1ns);
+  const Silence silence = ended_silence(found.front(), now);
   if (const auto written = write_silence(looking, view, silence, now); !written) {
     return refuse(written.error());
   }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tocsin::app {
@@ -14,28 +16,40 @@ struct HttpRequest {
   std::string_view path;    // without the query
   std::string_view query;   // behind the '?'
   std::string_view body;
+  std::string_view client = {};  // its address, without the port: "127.0.0.1"
+  std::vector<std::pair<std::string_view, std::string_view>> headers = {};
+  /// What stands in the path where the route has {name}; percent escapes are decoded.
+  std::map<std::string, std::string, std::less<>> in_path = {};
+
+  /// The first header of that name, in any letter case; empty: there is none.
+  [[nodiscard]] std::string_view header(std::string_view name) const;
 };
+
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpResponse {
   int status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
-  std::string allow;  // the header Allow, which a 405 must have; empty: left out
+  HttpHeaders headers = {};
 };
 
-/// What a handler says; its route has the content type.
+/// What a handler says; its route has the content type, unless the answer names another.
 struct HttpAnswer {
   int status = 200;
   std::string body;
+  std::string content_type = {};
+  HttpHeaders headers = {};
 };
 
 /// One method of one path. GET answers HEAD too: the server leaves the body out.
 struct HttpRoute {
   std::string method;
-  std::string path;
+  std::string path;  // "/api/v2/silence/{id}": a name in braces stands for one part
   std::string content_type;
   std::function<HttpAnswer(const HttpRequest&)> handler;
-  bool named = true;  // a 404 names it; false for another name of the same page
+  bool named = true;      // a 404 names it; false for another name of the same page
+  bool may_wait = false;  // the handler waits for a broker or walks much: not on the io thread
 };
 
 /// The table. answer() may be called by several threads if the handlers allow it.
@@ -45,7 +59,9 @@ class HttpRoutes {
 
   /// 404 with the paths that are served, 405 with Allow for another method of a known path (RFC
   /// 9110, 15.5.5 and 15.5.6), else what the handler says.
-  [[nodiscard]] HttpResponse answer(const HttpRequest& request) const;
+  [[nodiscard]] HttpResponse answer(HttpRequest request) const;
+  /// Whether answering this request may take long.
+  [[nodiscard]] bool may_wait(const HttpRequest& request) const;
 
  private:
   [[nodiscard]] HttpResponse not_found() const;

@@ -2,12 +2,16 @@
 
 #include <utility>  // boost 1.74's asio/awaitable.hpp needs it first
 
+#include <boost/asio/dispatch.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <list>
 #include <optional>
@@ -30,19 +34,60 @@ constexpr auto kNextRequest = std::chrono::seconds(30);  // of a connection that
 constexpr auto kAnswer = std::chrono::seconds(30);       // until the client has taken it
 constexpr auto kNoRoom = std::chrono::milliseconds(100);  // before the next try to accept
 constexpr std::size_t kMostConnections = 128;
-constexpr std::size_t kTellEvery = 600;  // failures to accept: a minute of them
-constexpr std::size_t kMaxRequestBytes = 64 * 1024;
+constexpr std::size_t kTellEvery = 600;                // failures to accept: a minute of them
+constexpr std::size_t kMaxRequestBytes = 1024 * 1024;  // a batch of alerts
+constexpr std::size_t kWorkers = 2;                    // of requests that may wait
+constexpr std::size_t kMostWaiting = 64;               // of these at a time
 
 using BeastRequest = http::request<http::string_body>;
 
 std::string_view borrowed(beast::string_view text) { return {text.data(), text.size()}; }
 
-HttpRequest request_of(const BeastRequest& request) {
+HttpRequest request_of(const BeastRequest& request, std::string_view client) {
   const std::string_view target = borrowed(request.target());
   const std::size_t mark = std::min(target.find('?'), target.size());
-  return {borrowed(request.method_string()), target.substr(0, mark),
-          target.substr(std::min(mark + 1, target.size())), request.body()};
+  HttpRequest out{borrowed(request.method_string()), target.substr(0, mark),
+                  target.substr(std::min(mark + 1, target.size())), request.body(), client};
+  for (const auto& field : request) {
+    out.headers.emplace_back(borrowed(field.name_string()), borrowed(field.value()));
+  }
+  return out;
 }
+
+/// The routes, and the threads for those that may wait.
+class Answers {
+ public:
+  explicit Answers(HttpRoutes routes) : routes_(std::move(routes)) {}
+
+  /// Calls `done` with the answer, at once or on another thread. False: too many wait already.
+  template <typename Done>
+  bool answer(HttpRequest request, Done done) {
+    if (!routes_.may_wait(request)) {
+      done(routes_.answer(std::move(request)));
+      return true;
+    }
+    if (waiting_.fetch_add(1) >= kMostWaiting) {
+      waiting_.fetch_sub(1);
+      return false;
+    }
+    asio::post(workers_, [this, request = std::move(request), done = std::move(done)]() mutable {
+      HttpResponse made = routes_.answer(std::move(request));
+      waiting_.fetch_sub(1);
+      done(std::move(made));
+    });
+    return true;
+  }
+  /// Waits for the answers that are being made; those that have not begun are left out.
+  void stop() {
+    workers_.stop();
+    workers_.join();
+  }
+
+ private:
+  HttpRoutes routes_;
+  std::atomic<std::size_t> waiting_{0};
+  asio::thread_pool workers_{kWorkers};
+};
 
 class Session;
 
@@ -72,8 +117,11 @@ class Connections {
 // One connection: reads a request, answers, and again while kept alive.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(tcp::socket socket, const HttpServer::Handler& handler, Connections& all)
-      : stream_(std::move(socket)), handler_(handler), all_(all) {
+  Session(tcp::socket socket, Answers& answers, Connections& all)
+      : stream_(std::move(socket)), answers_(answers), all_(all) {
+    beast::error_code error;
+    const auto peer = stream_.socket().remote_endpoint(error);
+    if (!error) client_ = peer.address().to_string();
     all_.opened();
   }
   ~Session() {
@@ -107,13 +155,28 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
   void answer() {
+    stream_.expires_never();  // while the answer is made
+    const bool taken = answers_.answer(
+        request_of(parser_->get(), client_), [self = shared_from_this()](HttpResponse made) {
+          asio::dispatch(self->stream_.get_executor(), [self, made = std::move(made)]() mutable {
+            self->write(std::move(made));
+          });
+        });
+    if (!taken) {
+      write({503,
+             "text/plain; charset=utf-8",
+             "too many requests wait; try again\n",
+             {{"Retry-After", "1"}}});
+    }
+  }
+
+  void write(HttpResponse made) {
     const auto& request = parser_->get();
-    HttpResponse made = handler_(request_of(request));
     response_ = {};
     response_.version(request.version());
     response_.result(static_cast<unsigned>(made.status));
     response_.set(http::field::content_type, made.content_type);
-    if (!made.allow.empty()) response_.set(http::field::allow, made.allow);
+    for (const auto& header : made.headers) response_.set(header.first, header.second);
     response_.keep_alive(request.keep_alive());
     response_.content_length(made.body.size());
     if (request.method() != http::verb::head) response_.body() = std::move(made.body);
@@ -128,8 +191,9 @@ class Session : public std::enable_shared_from_this<Session> {
 
   beast::tcp_stream stream_;
   beast::flat_buffer buffer_{kMaxRequestBytes};
-  const HttpServer::Handler& handler_;
+  Answers& answers_;
   Connections& all_;
+  std::string client_;                         // address of the other end
   std::optional<Connections::Place> waiting_;  // while its request is not there
   std::optional<http::request_parser<http::string_body>> parser_;
   http::response<http::string_body> response_;
@@ -187,8 +251,8 @@ core::Error cannot_listen(const std::string& listen, std::uint16_t port,
 }  // namespace
 
 struct HttpServer::Impl {
-  Impl(Handler h, core::Log& l, std::size_t most)
-      : handler(std::move(h)), log(l), connections(most) {}
+  Impl(HttpRoutes routes, core::Log& l, std::size_t most)
+      : log(l), connections(most), answers(std::move(routes)) {}
 
   void accept() {
     acceptor.async_accept([this](beast::error_code error, tcp::socket socket) {
@@ -198,7 +262,7 @@ struct HttpServer::Impl {
       if (connections.full() && !connections.close_oldest()) {
         refuse(std::move(socket));
       } else {
-        std::make_shared<Session>(std::move(socket), handler, connections)->read(kFirstRequest);
+        std::make_shared<Session>(std::move(socket), answers, connections)->read(kFirstRequest);
       }
       accept();
     });
@@ -214,7 +278,6 @@ struct HttpServer::Impl {
     });
   }
 
-  Handler handler;
   core::Log& log;
   Connections connections;  // before io: sessions that io still holds report to it
   std::size_t failures = 0;
@@ -222,6 +285,7 @@ struct HttpServer::Impl {
   tcp::acceptor acceptor{io};
   asio::steady_timer pause{io};
   std::string address;
+  Answers answers;      // after io: sessions that wait here for an answer use it
   std::jthread thread;  // last: it is joined before what it uses goes away
 };
 
@@ -230,14 +294,15 @@ void read(config::Reader& in, HttpConfig& out) {
   address.ok = [](const std::string& text) { return parse_endpoint(text).has_value(); };
   address.expected = "IP:PORT such as 127.0.0.1:9760 or [::]:9760";
   in.optional("listen", out.listen, address,
-              "address:port of /metrics and health; port 0 picks a free one");
+              "address:port of /metrics, health and the API; port 0 picks a free one");
+  read(in, out.access);
 }
 
 core::Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpConfig& config,
-                                                            Handler handler, core::Log& log) {
+                                                            HttpRoutes routes, core::Log& log) {
   const auto endpoint = parse_endpoint(config.listen);
   if (!endpoint) return endpoint.error();
-  auto impl = std::make_unique<Impl>(std::move(handler), log, bounded_share());
+  auto impl = std::make_unique<Impl>(std::move(routes), log, bounded_share());
   beast::error_code error;
   impl->acceptor.open(endpoint->protocol(), error);
   if (!error) impl->acceptor.set_option(asio::socket_base::reuse_address(true), error);
@@ -254,7 +319,10 @@ core::Result<std::unique_ptr<HttpServer>> HttpServer::start(const HttpConfig& co
 }
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-HttpServer::~HttpServer() { impl_->io.stop(); }
+HttpServer::~HttpServer() {
+  impl_->io.stop();
+  impl_->answers.stop();
+}
 const std::string& HttpServer::address() const noexcept { return impl_->address; }
 
 }  // namespace tocsin::app

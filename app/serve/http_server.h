@@ -1,10 +1,11 @@
-// A small HTTP server for /metrics and health: Beast over one io thread of its own.
+// A small HTTP server: Beast over one io thread of its own, and two more for answers that may take long.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "app/serve/access.h"
 #include "app/serve/http_routes.h"
 #include "config/config.h"
 #include "core/log.h"
@@ -14,19 +15,18 @@ namespace tocsin::app {
 
 struct HttpConfig {
   std::string listen = "127.0.0.1:9760";
+  AccessConfig access;
 };
 void read(config::Reader& in, HttpConfig& out);
 
-/// The handler answers every whole request, on the io thread, and must not block. An answer to HEAD
-/// has the headers of its body and no body.
+/// Answers every whole request from a table of routes: on the io thread, or on one of two workers
+/// where the route may wait. An answer to HEAD has the headers of its body and no body.
 class HttpServer {
  public:
-  using Handler = std::function<HttpResponse(const HttpRequest&)>;
-
   /// Binds and starts. Port 0 picks a free one. Errors: invalid_argument (address),
   /// failed_precondition (port taken, by whom where that can be known).
-  static core::Result<std::unique_ptr<HttpServer>> start(const HttpConfig& config, Handler handler,
-                                                         core::Log& log);
+  static core::Result<std::unique_ptr<HttpServer>> start(const HttpConfig& config,
+                                                         HttpRoutes routes, core::Log& log);
   ~HttpServer();
   /// "127.0.0.1:9760", with the port really bound.
   [[nodiscard]] const std::string& address() const noexcept;

@@ -1,6 +1,7 @@
 #include "app/view/topic_view.h"
 
 #include <iterator>
+#include <set>
 
 #include "actions/actions.h"
 #include "core/episode.h"
@@ -221,6 +222,43 @@ void TopicView::narrow_to(const core::RunUid& run) {
   of_one_run_ = true;
 }
 
+core::Resolution TopicView::outlived(const core::Issue& issue) const {
+  const auto run = runs_.find(issue.run.uid);
+  if (issue.status != core::IssueStatus::firing || run == runs_.end())
+    return core::Resolution::none;
+  const core::JobEvent& newest = run->second;
+  if (issue.run.attempt > 0 && issue.run.attempt < newest.run.attempt)
+    return core::Resolution::superseded;
+  const bool by_hand = actions::is(issue.rule, actions::ActionIssue::stopped_by_hand);
+  return by_hand && newest.phase == core::JobPhase::ended ? core::Resolution::job_ended
+                                                          : core::Resolution::none;
+}
+
+void TopicView::forget(core::WallTime before) {
+  std::set<core::RunUid> needed;
+  std::erase_if(issues_, [&](const auto& entry) {
+    const core::Issue& issue = entry.second.newest;
+    const bool over =
+        issue.status == core::IssueStatus::resolved || outlived(issue) != core::Resolution::none;
+    const bool gone = over && issue.ends_at.value_or(issue.time) < before;
+    if (!gone) needed.insert(issue.run.uid);
+    return gone;
+  });
+  std::erase_if(runs_, [&](const auto& entry) {
+    return entry.second.time < before && !needed.contains(entry.first);
+  });
+  const auto unknown = [&](const core::RunUid& run) { return !runs_.contains(run); };
+  std::erase_if(stops_, [&](const auto& entry) { return unknown(entry.first); });
+  std::erase_if(pauses_, [&](const auto& entry) { return unknown(entry.first); });
+  std::erase_if(rules_, [&](const auto& entry) { return unknown(entry.first.first); });
+  std::erase_if(early_acks_, [&](const auto& entry) { return unknown(entry.second.run); });
+  std::erase_if(checkpoints_, [&](const auto& entry) { return unknown(entry.second.run); });
+  std::set<std::string> asked;
+  for (const auto& [run, stop] : stops_) asked.insert(stop.command.command_id);
+  for (const auto& [id, ack] : early_acks_) asked.insert(id);
+  std::erase_if(courses_, [&](const auto& entry) { return !asked.contains(entry.first); });
+}
+
 void TopicView::close_ended() {
   for (auto& [uid, stop] : stops_) {
     const auto run = runs_.find(uid);
@@ -231,20 +269,12 @@ void TopicView::close_ended() {
   }
   for (auto& [key, seen] : issues_) {
     core::Issue& issue = seen.newest;
-    const auto run = runs_.find(issue.run.uid);
-    if (issue.status != core::IssueStatus::firing || run == runs_.end()) continue;
-    const core::JobEvent& newest = run->second;
-    const bool by_hand = actions::is(issue.rule, actions::ActionIssue::stopped_by_hand);
-    if (issue.run.attempt > 0 && issue.run.attempt < newest.run.attempt) {
-      issue.resolution = core::Resolution::superseded;
-    } else if (by_hand && newest.phase == core::JobPhase::ended) {
-      issue.resolution = core::Resolution::job_ended;
-    } else {
-      continue;
-    }
+    const core::Resolution how = outlived(issue);
+    if (how == core::Resolution::none) continue;
+    issue.resolution = how;
     issue.status = core::IssueStatus::resolved;
-    issue.ending = core::Ending{std::string(core::end_sentence(issue.resolution)), {}, {}, {}};
-    if (newest.ended_at) issue.ends_at = newest.ended_at;
+    issue.ending = core::Ending{std::string(core::end_sentence(how)), {}, {}, {}};
+    if (const auto& ended = runs_.at(issue.run.uid).ended_at; ended) issue.ends_at = ended;
   }
   for (const std::string& key : going_on_) found_[key] = issues_[key];
 }

@@ -56,6 +56,13 @@ class TopicView {
   /// that a person stops a run when the run has ended.
   void close_ended();
 
+  /// How an issue that nobody has resolved is over all the same: its attempt is not the newest, or a
+  /// person was to stop a run that has ended. none: it fires, or it was resolved.
+  [[nodiscard]] core::Resolution outlived(const core::Issue& issue) const;
+  /// Of one that is followed for long: drops issues, runs and stops that ended before `before`, and
+  /// runs unheard of since. An issue that fires keeps its run.
+  void forget(core::WallTime before);
+
   /// Once it is closed: of this run alone, with what is unhealthy of it, whenever it was.
   void narrow_to(const core::RunUid& run);
   [[nodiscard]] bool of_one_run() const { return of_one_run_; }

@@ -10,7 +10,9 @@
 
 #include <cerrno>
 #include <charconv>
+#include <future>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace tocsin::app {
@@ -43,15 +45,21 @@ class Http : public ::testing::Test {
  protected:
   void SetUp() override {
     auto made = HttpServer::start(
-        {"127.0.0.1:0"},
-        [table = HttpRoutes({{"GET", "/hello", "text/plain",
-                              [](const HttpRequest& request) {
-                                return HttpAnswer{200, "hi " + std::string(request.query) + "\n"};
-                              }},
-                             {"POST", "/echo", "text/plain",
-                              [](const HttpRequest& request) {
-                                return HttpAnswer{201, std::string(request.body)};
-                              }}})](const HttpRequest& request) { return table.answer(request); },
+        {"127.0.0.1:0", {}},
+        HttpRoutes({{"GET", "/hello", "text/plain",
+                     [](const HttpRequest& request) {
+                       return HttpAnswer{200, "hi " + std::string(request.query) + "\n"};
+                     }},
+                    {"POST", "/echo", "text/plain",
+                     [](const HttpRequest& request) {
+                       return HttpAnswer{201, std::string(request.body)};
+                     }},
+                    {"GET", "/slow/{name}", "text/plain",
+                     [this](const HttpRequest& request) {
+                       let_go_.get_future().wait();
+                       return HttpAnswer{200, request.in_path.find("name")->second + "\n"};
+                     },
+                     true, true}}),
         log_);
     ASSERT_TRUE(made) << made.error().message;
     server_ = std::move(*made);
@@ -60,8 +68,18 @@ class Http : public ::testing::Test {
     return ask(server_->address(), line + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   }
   core::NullLog log_;
+  std::promise<void> let_go_;  // of the slow page
   std::unique_ptr<HttpServer> server_;
 };
+
+TEST_F(Http, APageThatWaitsHoldsUpNoOther) {
+  std::string slow;
+  std::thread asking([&] { slow = get("GET /slow/a%20b"); });
+  for (int i = 0; i < 20; ++i) EXPECT_THAT(get("GET /hello"), StartsWith("HTTP/1.1 200"));
+  let_go_.set_value();
+  asking.join();
+  EXPECT_THAT(slow, HasSubstr("\r\n\r\na b\n"));
+}
 
 TEST_F(Http, ServesWhatTheHandlerSays) {
   const auto answer = get("GET /hello?x=1");
@@ -123,17 +141,17 @@ bool is_closed(int fd) {
 
 TEST(HttpConnections, TheOneThatWaitedLongestMakesRoomAndRequestsAreAnswered) {
   core::NullLog log;
-  auto server = HttpServer::start(
-      {"127.0.0.1:0"},
-      [](const HttpRequest&) {
-        return HttpResponse{200, "text/plain", "hi\n", ""};
-      },
-      log);
+  auto server = HttpServer::start({"127.0.0.1:0", {}},
+                                  HttpRoutes({{"GET", "/hello", "text/plain",
+                                               [](const HttpRequest&) {
+                                                 return HttpAnswer{200, "hi\n"};
+                                               }}}),
+                                  log);
   ASSERT_TRUE(server);
   const std::string& address = (*server)->address();
   std::vector<int> open;
   for (int i = 0; i < 132; ++i) open.push_back(half_open(address));
-  EXPECT_THAT(ask(address, "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+  EXPECT_THAT(ask(address, "GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
               StartsWith("HTTP/1.1 200"));
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(is_closed(open[static_cast<std::size_t>(i)])) << i;
   // The newest still wait, and finish.
@@ -146,8 +164,7 @@ TEST(HttpConnections, TheOneThatWaitedLongestMakesRoomAndRequestsAreAnswered) {
 }
 
 TEST_F(Http, SaysWhichPortIsTaken) {
-  const auto second = HttpServer::start(
-      {server_->address()}, [](const HttpRequest&) { return HttpResponse{}; }, log_);
+  const auto second = HttpServer::start({server_->address(), {}}, HttpRoutes({}), log_);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, core::Code::failed_precondition);
   EXPECT_THAT(second.error().message, HasSubstr(server_->address()));
@@ -157,8 +174,7 @@ TEST_F(Http, SaysWhichPortIsTaken) {
 TEST(HttpAddress, RefusesWhatIsNone) {
   core::NullLog log;
   for (const char* bad : {"localhost", "127.0.0.1:", "127.0.0.1:99999", "nowhere:1"}) {
-    const auto made = HttpServer::start(
-        {bad}, [](const HttpRequest&) { return HttpResponse{}; }, log);
+    const auto made = HttpServer::start({bad, {}}, HttpRoutes({}), log);
     ASSERT_FALSE(made) << bad;
     EXPECT_EQ(made.error().code, core::Code::invalid_argument) << bad;
   }

@@ -1,0 +1,92 @@
+#include "app/api/alert_list.h"
+
+#include <algorithm>
+#include <array>
+
+namespace tocsin::app {
+namespace {
+
+struct ForcedSilence {
+  const std::string* id;
+  routing::Matchers matchers;
+};
+
+std::vector<ForcedSilence> silences_in_force(const TopicView& view, core::WallTime now) {
+  std::vector<ForcedSilence> out;
+  for (const auto& [id, silence] : view.silences()) {
+    if (!routing::in_force(silence, now)) continue;
+    if (auto parsed = routing::Matchers::parse(silence.matchers)) {
+      out.push_back({&id, std::move(*parsed)});
+    }
+  }
+  return out;
+}
+
+bool fires(const TopicView& view, const core::Issue& issue, core::Duration resolve_timeout,
+           core::WallTime now) {
+  if (issue.status != core::IssueStatus::firing || issue.shadow) return false;
+  if (!issue.explicit_expiry && issue.ends_at.value_or(issue.time + resolve_timeout) <= now)
+    return false;
+  return view.outlived(issue) == core::Resolution::none;
+}
+
+bool reaches(const AlertFilter& filter, const std::vector<routing::MatchedRoute>& leaves) {
+  if (filter.receiver.empty()) return true;
+  return std::any_of(leaves.begin(), leaves.end(), [&](const routing::MatchedRoute& leaf) {
+    return std::any_of(leaf.receivers.begin(), leaf.receivers.end(), [&](const std::string& name) {
+      return filter.receiver.matches(core::Labels{{"receiver", name}});
+    });
+  });
+}
+
+}  // namespace
+
+core::Result<AlertFilter> AlertFilter::parse(const UrlQuery& query) {
+  constexpr std::array<std::string_view, 7> kKnown{"active",      "silenced", "inhibited", "muted",
+                                                   "unprocessed", "filter",   "receiver"};
+  if (const auto known = query.only(kKnown); !known) return known.error();
+  AlertFilter out;
+  for (const auto& [name, place] :
+       {std::pair{"active", &out.active}, std::pair{"silenced", &out.silenced}}) {
+    const auto given = query.flag(name, true);
+    if (!given) return given.error();
+    *place = *given;
+  }
+  auto labels = routing::Matchers::parse(query.values("filter"));
+  if (!labels) return labels.error().in("filter");
+  out.labels = std::move(*labels);
+  if (const auto name = query.value("receiver"); name && !name->empty()) {
+    auto receiver =
+        routing::Matchers::parse("receiver=~" + core::to_json(core::Value(std::string(*name))));
+    if (!receiver) return receiver.error().in("receiver");
+    out.receiver = std::move(*receiver);
+  }
+  return out;
+}
+
+std::vector<ShownAlert> shown_alerts(const TopicView& view, const routing::Router* routing,
+                                     const AlertFilter& filter, core::Duration resolve_timeout,
+                                     core::WallTime now) {
+  const auto silences = silences_in_force(view, now);
+  std::vector<ShownAlert> out;
+  for (const auto& [key, seen] : view.issues()) {
+    const core::Issue& issue = seen.newest;
+    if (!fires(view, issue, resolve_timeout, now)) continue;
+    core::Labels labels = issue.labels;
+    if (!labels.has(kAlertName)) labels.set(kAlertName, issue.rule);
+    if (!filter.labels.matches(labels)) continue;
+    std::vector<std::string> silenced_by;
+    for (const ForcedSilence& silence : silences) {
+      if (silence.matchers.matches(issue.labels)) silenced_by.push_back(*silence.id);
+    }
+    if (silenced_by.empty() ? !filter.active : !filter.silenced) continue;
+    std::vector<routing::MatchedRoute> leaves;
+    if (routing != nullptr) leaves = routing->explain(issue.labels).leaves;
+    if (!reaches(filter, leaves)) continue;
+    out.push_back(
+        {std::move(labels), issue, seen.since, std::move(leaves), std::move(silenced_by)});
+  }
+  return out;
+}
+
+}  // namespace tocsin::app

@@ -1,0 +1,45 @@
+// Open issues as alerts: with who is told of each, and which silences hold it back.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/serve/url_query.h"
+#include "app/view/topic_view.h"
+#include "core/issue.h"
+#include "core/labels.h"
+#include "core/result.h"
+#include "core/time.h"
+#include "routing/routing.h"
+
+namespace tocsin::app {
+
+/// Views of Alertmanager name alerts by `alertname`; issues of our rules have `rule`.
+inline constexpr std::string_view kAlertName = "alertname";
+
+struct ShownAlert {
+  core::Labels labels;  // of the issue, and alertname
+  core::Issue issue;
+  core::WallTime since{};
+  std::vector<routing::MatchedRoute> leaves;
+  std::vector<std::string> silenced_by;  // ids
+};
+
+/// The query parameters of alerts and of their groups.
+struct AlertFilter {
+  bool active = true;          // alerts that people are told of
+  bool silenced = true;        // those that a silence holds back
+  routing::Matchers labels;    // `filter`, any number of them
+  routing::Matchers receiver;  // on the label `receiver`; empty: all
+
+  /// invalid_argument: an unknown parameter, or a value that is none.
+  static core::Result<AlertFilter> parse(const UrlQuery& query);
+};
+
+/// Open alerts, by issue key. `routing` tells whom each reaches; null: nobody. An issue that does not
+/// end by itself is over `resolve_timeout` after its last report.
+std::vector<ShownAlert> shown_alerts(const TopicView& view, const routing::Router* routing,
+                                     const AlertFilter& filter, core::Duration resolve_timeout,
+                                     core::WallTime now);
+
+}  // namespace tocsin::app
