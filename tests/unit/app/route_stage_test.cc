@@ -71,7 +71,8 @@ TEST_F(RouteStageTest, WhatIsDueAtOnceIsToldBeforeTheNextTick) {
   const auto opened = stage_->open(at(0s));
   ASSERT_TRUE(opened) << opened.error().message;
   ASSERT_TRUE(stage_->restored(0, {}, at(0s)));
-  (void)stage_->tick({at(0s), [](std::int32_t) { return true; }});
+  (void)stage_->tick({at(0s), [](std::int32_t) { return true; },
+                      [](std::int32_t) { return std::optional<core::Duration>(); }});
   ASSERT_EQ(notifications(stage_->take(at(1ms))), 0U);
 
   const auto refusal = hand_over(nan_issue(), at(2ms));

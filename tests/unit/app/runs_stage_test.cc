@@ -43,7 +43,8 @@ class RunsStageTest : public testing::Test {
   }
   static Instant at(core::Duration since) { return {kAsked + since, since}; }
   void caught_up() {
-    (void)stage_.tick({at(1s), [](std::int32_t) { return true; }});
+    (void)stage_.tick({at(1s), [](std::int32_t) { return true; },
+                       [](std::int32_t) { return std::optional<core::Duration>(); }});
   }
   void tell(const core::OutRecord& record) {
     EXPECT_FALSE(stage_.handle(ingest::fixture::view_of(record), {at(2s), false}));

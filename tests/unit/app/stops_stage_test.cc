@@ -58,7 +58,8 @@ class StopsStageTest : public testing::Test {
     ASSERT_FALSE(refusal) << refusal->detail;
   }
   void tick(const Instant& now, bool live) {
-    (void)stage_.tick({now, [live](std::int32_t) { return live; }});
+    (void)stage_.tick({now, [live](std::int32_t) { return live; },
+                       [](std::int32_t) { return std::optional<core::Duration>(); }});
   }
 
   core::NullLog log_;
