@@ -75,7 +75,7 @@ std::optional<ProcessFence> process_fence(const Value& value) {
                       core::text_at(value, "host")};
 }
 
-Value to_value(const ProcessFence& fence) {
+Value fence_value(const ProcessFence& fence) {
   return core::ValueMap{{"pid", fence.pid},
                         {"pid_start", fence.pid_start},
                         {"boot_id", fence.boot_id},

@@ -24,7 +24,7 @@ struct ProcessFence {
 /// From a map with pid, pid_start, boot_id, host (as in issue.run.ref or command.args.fence);
 /// nullopt unless pid and pid_start are there.
 std::optional<ProcessFence> process_fence(const core::Value& value);
-core::Value to_value(const ProcessFence& fence);
+core::Value fence_value(const ProcessFence& fence);
 /// Fence of a running process of this machine; not_found when there is none.
 core::Result<ProcessFence> fence_of(int pid, std::string host);
 

@@ -61,7 +61,7 @@ core::Command stop_of(const ProcessFence& fence, bool allow_force) {
       {"deadline", core::ValueMap{{"ack", "1s"}, {"graceful", "2s"}, {"total", "60s"}}},
       {"grace", "5s"},
       {"allow_force", allow_force},
-      {"fence", to_value(fence)}};
+      {"fence", fence_value(fence)}};
   return command;
 }
 

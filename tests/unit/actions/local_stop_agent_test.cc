@@ -67,7 +67,7 @@ TEST(LocalStopAgent, PassesOverProcessesOfOtherMachines) {
   auto command = stop_command();
   auto fence = kFence;
   fence.host = "h2";
-  command.args = core::ValueMap{{"fence", to_value(fence)}};
+  command.args = core::ValueMap{{"fence", fence_value(fence)}};
   EXPECT_THAT(node.agent->on_command(command, kStart), IsEmpty());
   EXPECT_THAT(node.agent->tick(kStart + 1h), IsEmpty());
   EXPECT_THAT(node.processes->signals, IsEmpty());
@@ -124,7 +124,7 @@ TEST(LocalStopAgent, ACommandToTheNextAttemptOnAnotherNodeEndsTheOneHere) {
   next.attempt = 2;
   auto fence = kFence;
   fence.host = "h2";
-  next.args = core::ValueMap{{"fence", to_value(fence)}};
+  next.args = core::ValueMap{{"fence", fence_value(fence)}};
   EXPECT_THAT(states(node.agent->on_command(next, kStart + 1s)),
               ElementsAre(StopState::rejected_stale));
   node.agent->tick(kStart + 31s);
@@ -140,7 +140,7 @@ TEST(LocalStopAgent, SeesAProcessEndByItself) {
 }
 
 TEST(ProcessFence, NeedsThePidAndItsStart) {
-  EXPECT_EQ(process_fence(to_value(kFence)), kFence);
+  EXPECT_EQ(process_fence(fence_value(kFence)), kFence);
   EXPECT_EQ(process_fence(core::Value{}), std::nullopt);
   EXPECT_EQ(process_fence(core::ValueMap{{"pid", 4711}}), std::nullopt);
   EXPECT_EQ(process_fence(core::ValueMap{{"pid", 1}, {"pid_start", 5}}), std::nullopt);

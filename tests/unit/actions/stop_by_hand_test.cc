@@ -17,7 +17,7 @@ core::JobEvent a_run(std::uint32_t attempt = 5) {
   out.run.uid = kRun;
   out.run.attempt = attempt;
   out.run.job = "digits";
-  out.run.ref = to_value(kFence);
+  out.run.ref = fence_value(kFence);
   out.labels = {{"team", "vision"}};
   out.step = 412;
   return out;

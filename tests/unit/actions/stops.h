@@ -24,7 +24,7 @@ inline core::Command stop_command(bool allow_force = false) {
       {"deadline", core::ValueMap{{"ack", "30s"}, {"graceful", "2m"}, {"total", "3m"}}},
       {"grace", "20s"},
       {"allow_force", allow_force},
-      {"fence", to_value(kFence)}};
+      {"fence", fence_value(kFence)}};
   return out;
 }
 

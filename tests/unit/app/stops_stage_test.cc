@@ -43,7 +43,7 @@ core::Command stop_command() {
   out.expires_at = kStart + 10min;
   out.args = core::ValueMap{
       {"deadline", core::ValueMap{{"ack", "30s"}, {"graceful", "2m"}, {"total", "3m"}}},
-      {"fence", actions::to_value(actions::ProcessFence{4711, 998877, "b", "h1"})}};
+      {"fence", actions::fence_value(actions::ProcessFence{4711, 998877, "b", "h1"})}};
   return out;
 }
 
