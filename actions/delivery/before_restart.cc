@@ -56,7 +56,7 @@ bool BeforeRestart::finished(const core::Delivery& delivery) {
 std::optional<Retry> BeforeRestart::take_retry(const std::string& id) {
   auto retry = retries_.extract(id);
   if (!retry) return std::nullopt;
-  return std::move(retry.mapped());
+  return retry.mapped();
 }
 
 void BeforeRestart::recall(Item& item, core::WallTime now) {
