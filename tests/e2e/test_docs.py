@@ -81,8 +81,8 @@ def subcommands(text):
     for line in text.splitlines():
         words = shlex.split(line, comments=True)
         if words and words[0] in ("tocsin", "build/release/app/tocsin", "build/dev/app/tocsin") and len(words) > 1:
-            known = [word for word in words[1:3] if re.fullmatch(r"[a-z]+", word)]
-            yield known if known[:1] in (["topics"], ["rules"]) else known[:1]
+            known = [word for word in words[1:3] if re.fullmatch(r"[a-z]+(-[a-z]+)*", word)]
+            yield known if known[:1] in (["topics"], ["rules"], ["config"]) else known[:1]
 
 
 def test_commands_of_the_pages_exist():
