@@ -51,6 +51,7 @@ core::Result<std::unique_ptr<Api>> Api::create(const AppConfig& config,
                                                const std::string& host) {
   auto routing = explaining_router(config);
   if (!routing) return routing.error();
+  // NOLINTNEXTLINE(modernize-make-unique): Clang 14 makes no aggregate that way
   return std::unique_ptr<Api>(new Api(std::unique_ptr<Parts>(
       new Parts{Access(config.http.access, config.http.listen, config.external_url),
                 ApiDesk{{transport, clock, log},
