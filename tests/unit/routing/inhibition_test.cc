@@ -140,8 +140,6 @@ TEST_F(Inhibited, ARaisedSeverityMakesASource) {
 }
 
 TEST_F(Inhibited, SourcesCountWhoeverHearsOfThem) {
-  h.silenced = {{"rule", "nan"}};
-  h.options.suppressors = Harness().options.suppressors;
   h.tree.receivers = {"oncall"};
   h.open();
   ASSERT_TRUE(h.router().on_control(
