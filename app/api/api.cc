@@ -65,7 +65,12 @@ core::Result<std::unique_ptr<Api>> Api::create(const AppConfig& config,
                         config.receivers.names}})));
 }
 
-Api::Api(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+// A file that comes later counts then; that it is not there yet is no reason not to start.
+Api::Api(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {
+  for (std::string& why : parts_->access.unusable_tokens()) {
+    parts_->desk.log.warn("api_token_unusable", {{"error", std::move(why)}});
+  }
+}
 Api::~Api() = default;
 
 std::vector<HttpRoute> Api::routes() {

@@ -88,6 +88,18 @@ Access::Access(const AccessConfig& config, std::string_view listen, std::string_
     hosts_.push_back(std::move(host));
 }
 
+std::vector<std::string> Access::unusable_tokens() const {
+  std::vector<std::string> out;
+  for (const ApiToken& token : config_.tokens) {
+    const auto secret = token.token.reveal();
+    if (secret && secret->size() >= kShortestToken) continue;
+    out.push_back("the token " + core::visible(token.name) + " opens nothing: " +
+                  (secret ? "it has fewer than " + std::to_string(kShortestToken) + " characters"
+                          : secret.error().message));
+  }
+  return out;
+}
+
 // A page of another site can reach us by a name of its own that it points at us; an address it cannot.
 bool Access::is_ours(std::string_view host) const {
   const std::string name = host_of(host);

@@ -44,6 +44,9 @@ class Access {
   /// `listen`: the configured address; `external_url`: its host is one of ours.
   Access(const AccessConfig& config, std::string_view listen, std::string_view external_url);
 
+  /// Tokens that open nothing, a sentence each: too short, or not to be read.
+  [[nodiscard]] std::vector<std::string> unusable_tokens() const;
+
   struct Verdict {
     Principal who;
     std::optional<HttpAnswer> refusal;  // 401, 403, 415 or 421 with what to do

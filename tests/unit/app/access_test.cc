@@ -95,6 +95,16 @@ TEST(Access, ATokenMayWhatItsRoleMay) {
       << "too short to be a secret";
 }
 
+TEST(Access, ATokenThatOpensNothingIsNamed) {
+  AccessConfig config = with_tokens();
+  config.tokens.push_back({"gone", ApiRole::viewer, config::Secret::from_file("/nowhere/token")});
+  const auto unusable = Access(config, "127.0.0.1:9760", "").unusable_tokens();
+  ASSERT_EQ(unusable.size(), 2U);
+  EXPECT_EQ(unusable[0], "the token careless opens nothing: it has fewer than 16 characters");
+  EXPECT_THAT(unusable[1], HasSubstr("the token gone opens nothing: "));
+  EXPECT_THAT(unusable[1], HasSubstr("/nowhere/token"));
+}
+
 TEST(Access, AForeignNameOfThisMachineIsRefused) {
   const Access access(with_tokens(), "127.0.0.1:9760", "https://alarms.example:8443/tocsin");
   for (const char* ours : {"localhost:9760", "[::1]:9760", "127.0.0.1", "tocsin.example",

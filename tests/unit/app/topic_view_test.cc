@@ -54,6 +54,27 @@ TEST(TopicView, AnIssueOfAnAttemptBeforeTheNewestIsOver) {
   EXPECT_EQ(view.issues().begin()->second.newest.resolution, core::Resolution::superseded);
 }
 
+// A process that looks for a year must not keep what ended a year ago.
+TEST(TopicView, ForgetsWhatIsOverAndKeepsTheRunOfWhatFires) {
+  TopicView over;
+  core::Issue issue = by_hand(1);
+  for (const auto& record : {ingest::encode_issue(issue),
+                             ingest::encode_registry(seen_job(core::JobPhase::ended, 1), "c")}) {
+    over.apply(ingest::fixture::view_of(record));
+  }
+  EXPECT_EQ(over.outlived(over.issues().begin()->second.newest), core::Resolution::job_ended);
+  over.forget(core::WallTime{});
+  EXPECT_EQ(over.issues().size(), 1U) << "it ended later";
+  over.forget(core::WallTime::max());
+  EXPECT_TRUE(over.issues().empty());
+  EXPECT_TRUE(over.runs().empty());
+
+  TopicView firing = view_of(core::JobPhase::heartbeat, 1);
+  firing.forget(core::WallTime::max());
+  EXPECT_EQ(firing.issues().size(), 1U);
+  EXPECT_EQ(firing.runs().size(), 1U);
+}
+
 core::Ack answer_to_stop(const std::string& phase, std::uint32_t attempt,
                          std::uint64_t revision = 1) {
   core::Ack out;
