@@ -173,6 +173,8 @@ std::optional<RunView> Router::find_run(const core::RunUid& uid) const {
   return parts_->tables.runs.find(uid);
 }
 
+std::vector<RouteView> Router::routes() const { return parts_->tree.views(); }
+
 Explanation Router::explain(const core::Labels& labels) const {
   return parts_->tree.explain(labels);
 }
