@@ -8,6 +8,7 @@
 #include "routing/suppress/controls.h"
 #include "routing/suppress/inhibition.h"
 #include "routing/tables/intake.h"
+#include "routing/tables/own_issues.h"
 #include "routing/tables/tables.h"
 #include "routing/tree/route_tree.h"
 
@@ -90,6 +91,9 @@ void Router::restored(WallTime now) {
   if (parts_->schedule.started()) return;
   restart(parts_->tables, parts_->teller, parts_->options.limits, now);
   parts_->schedule.start();
+  // Nobody hears of it who has no route for it.
+  parts_->intake.keep_watchdog(parts_->tree.asks_for("rule", own_issue(RouterIssue::watchdog).name),
+                               now);
 }
 
 Output Router::take() {

@@ -34,6 +34,7 @@ void Intake::take(Lane* lane, core::Notification notification, const Source& sou
   const CommonConfig& common = lane->options.common;
   item.expires = expiry_of(*item.notification, common);
   admission_.admit(*lane, item, now);
+  if (!item.replay.empty()) lane->probe.replayed();
   if (!common.enabled || common.shadow) {
     const bool shadow = common.enabled;
     Delivery record = end_record(

@@ -65,6 +65,8 @@ class RouteTree {
   void match(const core::Labels& labels, std::vector<const Route*>& out) const;
   [[nodiscard]] Explanation explain(const core::Labels& labels) const;
 
+  /// Does a node ask for issues with this label by name=value?
+  [[nodiscard]] bool asks_for(std::string_view name, std::string_view value) const noexcept;
   /// Every node, a parent before its children; routes of rule actions first.
   [[nodiscard]] std::vector<RouteView> views() const;
 

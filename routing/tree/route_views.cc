@@ -57,6 +57,15 @@ void RouteTree::view(std::size_t node, std::size_t depth, std::vector<RouteView>
   for (const std::size_t child : route.children) view(child, depth + 1, out);
 }
 
+bool RouteTree::asks_for(std::string_view name, std::string_view value) const noexcept {
+  for (const Route& route : routes_) {
+    for (const Matchers::Term& term : route.matchers.terms()) {
+      if (term.op == MatchOperator::equal && term.name == name && term.value == value) return true;
+    }
+  }
+  return false;
+}
+
 std::vector<RouteView> RouteTree::views() const {
   std::vector<RouteView> out;
   for (const std::size_t node : beside_) view(node, 0, out);

@@ -84,5 +84,46 @@ TEST(Replays, AnIncidentThatAReplayOpenedIsClosed) {
   }
 }
 
+// ---- the dead-man switch
+
+std::vector<std::string> watchdog_said(Harness& h) {
+  std::vector<std::string> out;
+  for (const auto& message : h.sent) {
+    if (message.issues.front().issue.rule == "watchdog") out.push_back(message.reason);
+  }
+  h.sent.clear();
+  return out;
+}
+
+TEST(Watchdog, FiresForAsLongAsARouteAsksForIt) {
+  Harness h;
+  h.tree.receivers = {"oncall"};
+  RouteConfig dead_man;
+  dead_man.matchers = {"rule=\"watchdog\""};
+  dead_man.group_wait = 0s;
+  dead_man.group_interval = 1min;
+  dead_man.repeat_interval = {{std::nullopt, 1min}};
+  h.tree.routes = {dead_man};
+  h.open();
+  h.at(3min);
+  EXPECT_THAT(watchdog_said(h), ElementsAre("first", "repeat", "repeat", "repeat"));
+  h.crash();
+  h.at(5min);
+  EXPECT_THAT(watchdog_said(h), ElementsAre("repeat", "repeat")) << "the same episode";
+  h.tree.routes.clear();
+  h.open();
+  h.at(6min);
+  EXPECT_FALSE(
+      h.router().find_issue(core::issue_key({{"rule", "watchdog"}, {"severity", "info"}}))->firing);
+}
+
+TEST(Watchdog, WithoutARouteOfItsOwnThereIsNone) {
+  Harness h;
+  h.tree.receivers = {"oncall"};
+  h.open();
+  h.at(10min);
+  EXPECT_TRUE(h.sent.empty());
+}
+
 }  // namespace
 }  // namespace tocsin::routing
