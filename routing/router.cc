@@ -8,7 +8,6 @@
 #include "routing/suppress/controls.h"
 #include "routing/suppress/inhibition.h"
 #include "routing/tables/intake.h"
-#include "routing/tables/own_issues.h"
 #include "routing/tables/tables.h"
 #include "routing/tree/route_tree.h"
 
