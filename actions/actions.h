@@ -3,6 +3,8 @@
 //   descriptor.h      action types and what they need from outside
 //   receivers.h       the `receivers` section
 //   delivery_lanes.h  which attempt is made when: order, retries, limits, breaker, records
+//   delivery_marks.h  what records of deliveries say beside their outcome
+//   endpoint_order.h  what people ask of one integration, and how it stands
 //   caller.h          port: carrying attempts out; delivery_pool.h does it with threads
 //   issue_metrics.h   state series for /metrics/issues
 //   stop_by_hand.h    the stop that a person asks for
@@ -16,7 +18,9 @@
 #pragma once
 
 #include "actions/contract/common_config.h"
+#include "actions/contract/delivery_marks.h"
 #include "actions/contract/descriptor.h"
+#include "actions/contract/endpoint_order.h"
 #include "actions/contract/own_issues.h"
 #include "actions/contract/receivers.h"
 #include "actions/delivery/caller.h"

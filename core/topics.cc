@@ -1,4 +1,5 @@
 #include "core/topics.h"
+#include "core/deadletter_topic.h"
 
 #include <chrono>
 
@@ -66,18 +67,23 @@ constexpr Topic kTopics[] = {
      single,
      compaction,
      {},
-     "silence",
-     "what people ask of the router: silences",
-     "`tocsin silence`",
-     "`route`, `status`"},
+     "kind and name",
+     "what people ask of the router: silences, switches of integrations",
+     "`tocsin silence`, `tocsin endpoint`, `tocsin breaker`",
+     "`route`, `deliver`, `status`"},
     {topic::kRouterOutbox, tocsin, keyed, age, of_days(14), "integration",
-     "notifications to deliver", "`route`", "`deliver`"},
+     "notifications to deliver", "`route`, `tocsin dlq replay`", "`deliver`, `tocsin history`"},
     {topic::kRouterDeliveries, tocsin, keyed, age, of_days(90), "notification",
-     "each attempt and each end of a delivery", "`deliver`", "`route`, `deliver`, `status`"},
+     "each attempt and each end of a delivery", "`deliver`",
+     "`route`, `deliver`, `status`, `tocsin history`"},
+    {topic::kRouterDeadletter, tocsin, keyed, age, of_days(90), "integration",
+     "notifications that were given up, and what people did about them", "`deliver`, `tocsin dlq`",
+     "`tocsin dlq`"},
     {topic::kMetrics, tocsin, keyed, age, of_days(7), "run uid", "state of issues as JSON scalars",
      "`publish_metric`", "other programs"},
     {topic::kDlq, tocsin, keyed, age, of_days(14), "topic and partition it came from",
-     "records that cannot be read, with code and original bytes", "every role", "`status`"},
+     "records that cannot be read, with code and original bytes", "every role, `tocsin dlq`",
+     "`status`, `tocsin dlq`"},
 };
 
 }  // namespace

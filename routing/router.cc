@@ -90,6 +90,9 @@ void Router::restored(WallTime now) {
   if (parts_->schedule.started()) return;
   restart(parts_->tables, parts_->teller, parts_->options.limits, now);
   parts_->schedule.start();
+  // Nobody hears of it who has no route for it.
+  parts_->intake.keep_watchdog(parts_->tree.asks_for("rule", own_issue(RouterIssue::watchdog).name),
+                               now);
 }
 
 Output Router::take() {
@@ -172,6 +175,8 @@ std::optional<IssueView> Router::find_issue(std::string_view issue_key) const {
 std::optional<RunView> Router::find_run(const core::RunUid& uid) const {
   return parts_->tables.runs.find(uid);
 }
+
+std::vector<RouteView> Router::routes() const { return parts_->tree.views(); }
 
 Explanation Router::explain(const core::Labels& labels) const {
   return parts_->tree.explain(labels);

@@ -162,6 +162,8 @@ class Router {
   [[nodiscard]] const Stats& stats() const noexcept;
   /// Which leaves labels reach, in tree order, and why the others were not.
   [[nodiscard]] Explanation explain(const core::Labels& labels) const;
+  /// The tree with what holds at each node, a parent before its children.
+  [[nodiscard]] std::vector<RouteView> routes() const;
 
  private:
   struct Parts;

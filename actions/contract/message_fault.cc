@@ -41,7 +41,7 @@ std::string_view value_of(const HandleList& handles, std::string_view name) {
 HandleList far_side_names(const HandleList& handles) {
   static constexpr std::array kOurs{kept::kOwnFailures, kept::kFault,  kept::kSupersededBy,
                                     kept::kDigest,      kept::kPutOff, kept::kRefused,
-                                    kept::kOnlyTo,      kept::kNotTo};
+                                    kept::kOnlyTo,      kept::kNotTo,  kept::kReplay};
   HandleList out;
   for (const auto& handle : handles) {
     if (std::find(kOurs.begin(), kOurs.end(), handle.first) == kOurs.end()) out.push_back(handle);

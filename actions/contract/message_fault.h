@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/action.h"
+#include "core/replay.h"
 
 namespace tocsin::actions {
 
@@ -60,6 +61,8 @@ inline constexpr std::string_view kDigest = "digest";
 /// "<address> <code>", joined by add(), as a record has each name once.
 inline constexpr std::string_view kPutOff = "put_off";
 inline constexpr std::string_view kRefused = "refused";
+/// The request of a person by which it is sent again.
+inline constexpr std::string_view kReplay = core::kReplayHandle;
 /// In a notification: the only recipient of this delivery; one that has a delivery of its own.
 inline constexpr std::string_view kOnlyTo = "only_to";
 inline constexpr std::string_view kNotTo = "not_to";

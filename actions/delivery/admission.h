@@ -22,7 +22,7 @@ class Admission {
     item.ticket = tickets_.next();
     item.enqueued = now;
     log_.open(item.from);
-    known_.wait(item.notification->notification_id);
+    known_.wait(known_as(item));
     lane.queue.entered(item);
     before_.recall(item, now);
     if (item.fault.parked()) lane.parked.insert(item.notification->notification_id);

@@ -20,7 +20,7 @@ std::uint32_t number_of(std::string_view text) {
 }  // namespace
 
 const Retry& BeforeRestart::attempted(const core::Delivery& delivery) {
-  Retry& retry = retries_[delivery.notification_id];
+  Retry& retry = retries_[known_as(delivery)];
   retry.attempts = std::max(retry.attempts, delivery.attempt);
   retry.own_failures =
       std::max(retry.own_failures, number_of(value_of(delivery.handles, kept::kOwnFailures)));
@@ -47,9 +47,9 @@ bool BeforeRestart::finished(const core::Delivery& delivery) {
     }
   }
   for (const std::string& one : values_of(delivery.handles, kept::kPutOff)) {
-    owed_[delivery.notification_id].push_back(one.substr(0, one.find(' ')));
+    owed_[known_as(delivery)].push_back(one.substr(0, one.find(' ')));
   }
-  const auto retry = take_retry(delivery.notification_id);
+  const auto retry = take_retry(known_as(delivery));
   return retry && retry->maybe_announced;
 }
 
@@ -60,7 +60,7 @@ std::optional<Retry> BeforeRestart::take_retry(const std::string& id) {
 }
 
 void BeforeRestart::recall(Item& item, core::WallTime now) {
-  const auto retry = take_retry(item.notification->notification_id);
+  const auto retry = take_retry(known_as(item));
   if (!retry) return;
   item.attempts = item.failures = retry->attempts;
   // Written by another clock, perhaps one that has stepped back since: never longer than meant.

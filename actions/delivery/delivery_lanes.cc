@@ -15,6 +15,7 @@
 #include "actions/delivery/known_notifications.h"
 #include "actions/delivery/lane.h"
 #include "actions/delivery/lane_agenda.h"
+#include "actions/delivery/lane_orders.h"
 #include "actions/delivery/lane_restart.h"
 #include "actions/delivery/lane_table.h"
 #include "actions/delivery/own_deliveries.h"
@@ -82,16 +83,30 @@ void DeliveryLanes::restore(const Delivery& delivery) {
     const Retry& retry = state_->before.attempted(delivery);
     if (lane != nullptr) restore_wait(*lane, delivery, retry);
   } else {
-    state_->known.finish(delivery.notification_id);
+    state_->known.finish(known_as(delivery));
     const bool maybe_announced = state_->before.finished(delivery);
     if (lane != nullptr) restore_end(*lane, delivery, maybe_announced);
   }
 }
 
 void DeliveryLanes::enqueue(core::Notification notification, WallTime now,
-                            std::optional<core::Position> from) {
+                            std::optional<core::Position> from, std::string replay) {
   Lane* const lane = state_->lanes.find(notification.integration);
-  state_->intake.take(lane, std::move(notification), from, now);
+  state_->intake.take(lane, std::move(notification), {from, std::move(replay)}, now);
+}
+
+bool DeliveryLanes::order(const EndpointOrder& order, WallTime now) {
+  Lane* const lane = state_->lanes.find(order.integration);
+  if (lane == nullptr) return false;
+  obey(*lane, order, now);
+  state_->agenda.changed(lane->number);
+  return true;
+}
+
+std::vector<EndpointStand> DeliveryLanes::stands() const {
+  std::vector<EndpointStand> out;
+  for (const Lane* lane : state_->lanes.all()) out.push_back(stand_of(*lane));
+  return out;
 }
 
 std::optional<Attempt> DeliveryLanes::next(WallTime now) {

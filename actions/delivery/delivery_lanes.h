@@ -13,6 +13,7 @@
 
 #include "actions/contract/common_config.h"
 #include "actions/contract/descriptor.h"
+#include "actions/contract/endpoint_order.h"
 #include "actions/contract/receivers.h"
 #include "actions/delivery/caller.h"
 #include "core/action.h"
@@ -67,8 +68,17 @@ class DeliveryLanes {
   /// Takes a decided notification; `from` is where its record stands in the outbox. A notification
   /// that was finished before (restored), or is known already, is passed over. One for an
   /// integration that no longer exists ends `cancelled`.
+  ///
+  /// `replay`: the request of a person that sends a finished notification again, under its own id; each
+  /// replay is delivered once. One whose incident has newer messages waiting ends `superseded`.
   void enqueue(core::Notification notification, core::WallTime now,
-               std::optional<core::Position> from = std::nullopt);
+               std::optional<core::Position> from = std::nullopt, std::string replay = {});
+
+  /// What a person asks of an integration. False: the configuration has none of this id. What was
+  /// switched off by hand keeps its messages: they wait, until they are too old.
+  bool order(const EndpointOrder& order, core::WallTime now);
+  /// How each integration stands, in the order of the configuration.
+  [[nodiscard]] std::vector<EndpointStand> stands() const;
 
   /// An attempt that may start now, the most urgent of its lane; nullopt: nothing until
   /// next_deadline().
@@ -82,6 +92,11 @@ class DeliveryLanes {
   /// The attempt was handed out and never carried out (no longer the leader): it has not been.
   void not_started(const Attempt& attempt, core::WallTime now);
 
+  /// A notification that ended dead or expired.
+  struct DeadLetter {
+    std::shared_ptr<const core::Notification> notification;  // as it came from the outbox
+    core::Delivery end;
+  };
   /// What happened since the last take(), to be committed as one unit: the delivery records, what
   /// people must be told of them (topic `issues`), and where the outbox reader stands when they are
   /// durable (lowest unfinished record).
@@ -89,6 +104,8 @@ class DeliveryLanes {
     std::vector<core::Delivery> deliveries;
     std::vector<core::Issue> issues;
     std::vector<core::Position> positions;
+    std::vector<DeadLetter>
+        dead;  // what was given up: with the record of its end among `deliveries`
     [[nodiscard]] bool empty() const noexcept {
       return deliveries.empty() && issues.empty() && positions.empty();
     }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -44,6 +45,9 @@ class LowWater {
 class DeliveryLog {
  public:
   void record(core::Delivery delivery) { deliveries_.push_back(std::move(delivery)); }
+  void bury(std::shared_ptr<const core::Notification> notification, core::Delivery end) {
+    dead_.push_back({std::move(notification), std::move(end)});
+  }
   void tell(std::optional<core::Issue> issue) {
     if (issue) issues_.push_back(std::move(*issue));
   }
@@ -64,6 +68,7 @@ class DeliveryLog {
     DeliveryLanes::Batch out;
     out.deliveries = std::exchange(deliveries_, {});
     out.issues = std::exchange(issues_, {});
+    out.dead = std::exchange(dead_, {});
     for (auto& [where, low_water] : positions_) {
       if (const auto next = low_water.moved()) out.positions.push_back({where, *next});
     }
@@ -73,6 +78,7 @@ class DeliveryLog {
  private:
   std::vector<core::Delivery> deliveries_;
   std::vector<core::Issue> issues_;
+  std::vector<DeliveryLanes::DeadLetter> dead_;
   std::map<core::StreamPartition, LowWater> positions_;
 };
 

@@ -23,6 +23,10 @@ std::string shortened(std::string detail) {
   return detail;
 }
 
+void mark_replay(Delivery& record, const Item& item) {
+  if (!item.replay.empty()) record.handles.emplace_back(kept::kReplay, item.replay);
+}
+
 }  // namespace
 
 Delivery record_of(const core::Notification& notification) {
@@ -56,6 +60,7 @@ Delivery attempt_record(const Item& item, const Attempt& attempt,
   out.detail = shortened(outcome.detail);
   out.latency = now - attempt.started;
   out.handles = outcome.handles;
+  mark_replay(out, item);
   out.stages.sent = attempt.started;
   out.stages.answered = now;
   return out;
@@ -64,6 +69,7 @@ Delivery attempt_record(const Item& item, const Attempt& attempt,
 Delivery end_record(const Item& item, DeliveryState state, std::string code, std::string detail) {
   Delivery out = record_of(*item.notification);
   out.state = state;
+  mark_replay(out, item);
   if (state == DeliveryState::dead) out.outcome = OutcomeClass::configuration;
   out.code = std::move(code);
   out.detail = shortened(std::move(detail));

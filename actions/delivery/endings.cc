@@ -21,13 +21,16 @@ void Endings::end(Lane& lane, const Item& item, Delivery record, WallTime now) {
   if (!item.only_to.empty()) lane.put_off.ended(item.only_to);
   if (lane.parked.erase(id) > 0 && lane.parked.empty()) log_.tell(lane.trouble.unparked(now));
   const bool lost = state == DeliveryState::dead || state == DeliveryState::expired;
-  if (lost) tell_lost(lane, *unpacked(item.notification), record, now);
+  if (lost) {
+    tell_lost(lane, *unpacked(item.notification), record, now);
+    log_.bury(item.notification, record);
+  }
   log_.record(std::move(record));
   if (lost && notification.kind == NotificationKind::open && !item.maybe_announced &&
       lane.options.traits.one_incident()) {
     lane.far_side.never_opened(notification.group_key);
   }
-  known_.finish(id);
+  known_.finish(known_as(item));
   log_.close(item.from);
   lane.probe.pending(lane.queue.waiting());
 }

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "actions/delivery/admission.h"
 #include "actions/delivery/backlog.h"
 #include "actions/delivery/before_restart.h"
 #include "actions/delivery/delivery_log.h"
 #include "actions/delivery/endings.h"
+#include "actions/delivery/item.h"
 #include "actions/delivery/known_notifications.h"
 #include "actions/delivery/lane.h"
 #include "actions/delivery/own_deliveries.h"
@@ -30,15 +32,19 @@ class Intake {
         own_deliveries_(own_deliveries),
         log_(log) {}
 
-  /// `lane`: of the notification's integration; null: the configuration has it no more. `from`: where
-  /// its record stands in the outbox.
-  void take(Lane* lane, core::Notification notification, const std::optional<core::Position>& from,
-            core::WallTime now);
+  /// What an outbox record says beside its notification.
+  struct Source {
+    std::optional<core::Position> from;  // where it stands
+    std::string replay;                  // the request that sends it again
+  };
+
+  /// `lane`: of the notification's integration; null: the configuration has it no more.
+  void take(Lane* lane, core::Notification notification, const Source& source, core::WallTime now);
 
  private:
-  void deliver_owed(Lane& lane, core::Notification notification,
-                    const std::optional<core::Position>& from, core::WallTime now);
-  void without_lane(core::Notification notification, const std::optional<core::Position>& from);
+  void deliver_owed(Lane& lane, Item parent, core::WallTime now);
+  void without_lane(Item item);
+  bool behind_newer(Lane& lane, const Item& item, core::WallTime now);
 
   BeforeRestart& before_;
   KnownNotifications& known_;

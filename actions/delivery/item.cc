@@ -1,5 +1,6 @@
 #include "actions/delivery/item.h"
 
+#include "actions/contract/delivery_marks.h"
 #include "core/fields/outbox.h"
 
 namespace tocsin::actions {
@@ -7,6 +8,22 @@ namespace tocsin::actions {
 using core::NotificationKind;
 using core::Severity;
 using core::WallTime;
+
+namespace {
+
+std::string known_as_replay(const std::string& notification, std::string_view replay) {
+  return replay.empty() ? notification : notification + " " + std::string(replay);
+}
+
+}  // namespace
+
+std::string known_as(const Item& item) {
+  return known_as_replay(item.notification->notification_id, item.replay);
+}
+
+std::string known_as(const core::Delivery& delivery) {
+  return known_as_replay(delivery.notification_id, replay_of(delivery));
+}
 
 int rank_of(const core::Notification& notification) {
   return notification.kind == NotificationKind::close

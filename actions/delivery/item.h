@@ -28,10 +28,15 @@ struct Item {
   MessageFault fault;          // whether it fails while others arrive
   std::uint32_t together = 0;  // at most so many in one digest; 0: any number, 1: none
   std::string only_to;         // the recipient that this delivery is for; empty: all
+  std::string replay;          // the request that sends it again; empty: as it was decided
   bool in_flight = false;
   bool maybe_announced = false;  // an attempt ended unknown: the far side may have it
   std::optional<core::WallTime> misconfigured_since;
 };
+
+/// What is delivered once: the notification, and each replay of it.
+std::string known_as(const Item& item);
+std::string known_as(const core::Delivery& delivery);
 
 /// Waiting order: close > critical > error > warning > info.
 int rank_of(const core::Notification& notification);

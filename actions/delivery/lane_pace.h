@@ -24,8 +24,8 @@ class LanePace {
 
   /// Any attempt at all.
   [[nodiscard]] bool open(core::WallTime now) {
-    return switched_off_.empty() && under_way_ < width_.now() && now >= paused_until_ &&
-           bucket_.ready(now);
+    return switched_off_.empty() && held_.empty() && under_way_ < width_.now() &&
+           now >= paused_until_ && bucket_.ready(now);
   }
   /// Once it is open: of a message that was never tried; of one that failed before.
   [[nodiscard]] bool fresh_may(core::WallTime now) const { return breaker_.ready(now, true); }
@@ -34,7 +34,7 @@ class LanePace {
   }
   /// It goes on by itself: not full, and no probe under way, whose end would announce it.
   [[nodiscard]] bool goes_on() const {
-    return switched_off_.empty() && under_way_ < width_.now() &&
+    return switched_off_.empty() && held_.empty() && under_way_ < width_.now() &&
            breaker_.state() != Breaker::State::half_open;
   }
   /// When rate limit and pause let an attempt start.
@@ -112,6 +112,24 @@ class LanePace {
   void switch_off(const std::string& why) { switched_off_ = why; }
   /// Why nothing is sent any more (410 gone); empty: it is.
   [[nodiscard]] const std::string& switched_off() const noexcept { return switched_off_; }
+  void switch_on() { switched_off_.clear(); }
+
+  // ---- what people ask
+
+  /// Nothing is sent until release(), and what comes waits; `why` is not empty.
+  void hold(std::string why) { held_ = std::move(why); }
+  void release() { held_.clear(); }
+  /// Who holds it, and why; empty: nobody does.
+  [[nodiscard]] const std::string& held() const noexcept { return held_; }
+  /// The far side is asked at once: no pause of breaker or Retry-After is waited for.
+  void resume() {
+    breaker_.close();
+    paused_until_ = {};
+    restored_pause_ = {};
+    throttled_ = 0;
+  }
+  [[nodiscard]] core::WallTime breaker_until() const noexcept { return breaker_.until(); }
+  [[nodiscard]] core::WallTime paused_until() const noexcept { return paused_until_; }
 
  private:
   TokenBucket bucket_;
@@ -124,6 +142,7 @@ class LanePace {
   core::WallTime paused_until_{};
   core::Duration restored_pause_{};
   std::string switched_off_;
+  std::string held_;
 };
 
 }  // namespace tocsin::actions

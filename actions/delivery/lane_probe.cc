@@ -44,6 +44,8 @@ LaneProbe::LaneProbe(core::Telemetry& telemetry, const LaneOptions& options) {
                                       "changes of the breaker's state", {{"integration", id}});
   limited_ = &telemetry.counter("tocsin_router_rate_limited_seconds_total",
                                 "time the far side told us to wait", {{"integration", id}});
+  replays_ = &telemetry.counter("tocsin_router_replays_total",
+                                "notifications that people sent again", {{"integration", id}});
   repeated_ =
       &telemetry.counter("tocsin_router_duplicates_possible_total",
                          "attempts after one whose outcome nobody knows", {{"integration", id}});

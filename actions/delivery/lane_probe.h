@@ -25,6 +25,8 @@ class LaneProbe {
   void breaker(Breaker::State state);
   void throttled(core::Duration wait);
   void dead(core::OutcomeClass reason) { dead_[static_cast<std::size_t>(reason)]->add(); }
+  /// A person sends a message again.
+  void replayed() { replays_->add(); }
   /// An outcome that nobody knows is tried again: the far side may act twice.
   void repeated() { repeated_->add(); }
 
@@ -42,6 +44,7 @@ class LaneProbe {
   core::Counter* breaker_moves_;
   core::Counter* limited_;
   core::Counter* repeated_;
+  core::Counter* replays_;
   Breaker::State breaker_was_ = Breaker::State::closed;
 };
 

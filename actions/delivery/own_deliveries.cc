@@ -33,8 +33,8 @@ void OwnDeliveries::spawn(Lane& lane, const Item& parent, const std::string& rec
   own.notification_id = id_for(own.notification_id, recipient);
   own.group_key += " to " + recipient;
   own.handles.clear();
-  if (known_.has(own.notification_id)) return;
   Item item;
+  item.replay = parent.replay;
   item.from = parent.from;
   item.rank = parent.rank;
   item.expires = parent.expires;
@@ -42,6 +42,7 @@ void OwnDeliveries::spawn(Lane& lane, const Item& parent, const std::string& rec
   item.failures = 1;
   item.not_before = now + backoff(lane.options.common.retry, item.failures, random_());
   item.notification = std::make_shared<core::Notification>(std::move(own));
+  if (known_.has(known_as(item))) return;
   admission_.admit(lane, item, now);
   lane.put_off.began(recipient);
   const std::string group = item.notification->group_key;

@@ -68,16 +68,18 @@ void Breaker::not_longer_than_meant(WallTime now) {
   early_ = std::min(early_, now + step_);
 }
 
+void Breaker::close() {
+  probe_.clear();
+  state_ = State::closed;
+  pause_ = cfg_.open;
+  in_a_row_ = 0;
+  failed_.clear();
+  minute_.clear();
+}
+
 void Breaker::probed(bool up, WallTime now) {
   probe_.clear();
-  if (up) {
-    state_ = State::closed;
-    pause_ = cfg_.open;
-    in_a_row_ = 0;
-    failed_.clear();
-    minute_.clear();
-    return;
-  }
+  if (up) return close();
   if (early_probe_) {  // the pause goes on as it was
     state_ = State::open;
     step_ *= 2;

@@ -90,6 +90,10 @@ class Breaker {
   /// `up`: the far side answered, whatever it said.
   void finished(const std::string& who, bool up, core::WallTime now);
   [[nodiscard]] State state() const noexcept { return state_; }
+  /// A person knows better: as if it had never failed.
+  void close();
+  /// When the pause of an open breaker is over.
+  [[nodiscard]] core::WallTime until() const noexcept { return until_; }
 
  private:
   [[nodiscard]] bool probing() const { return !probe_.empty(); }

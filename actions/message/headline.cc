@@ -6,6 +6,7 @@
 
 #include "actions/message/episode_words.h"
 #include "actions/message/run_words.h"
+#include "core/replay.h"
 #include "core/visible_text.h"
 
 namespace tocsin::actions {
@@ -84,6 +85,7 @@ std::string headline(const Notification& notification) {
   const bool over = told_as_over(notification, issue);
   std::string out = over ? "[resolved]" : "[" + std::string(to_string(issue.severity)) + "]";
   if (notification.reason == "digest") out += " digest,";
+  if (notification.reason == core::kReplayedReason) out += " late,";
   if (const std::string who = jobs(notification, issue); !who.empty()) out += " " + who + ":";
   const std::string what = over ? past_title(issue) : title(issue);
   out += " " + what;

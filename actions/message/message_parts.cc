@@ -5,6 +5,7 @@
 
 #include "actions/message/episode_words.h"
 #include "actions/message/headline.h"
+#include "core/replay.h"
 #include "core/visible_text.h"
 
 namespace tocsin::actions {
@@ -178,8 +179,10 @@ std::string not_shown(const Notification& notification, std::size_t shown) {
 }
 
 std::string footer(const Notification& notification) {
-  return core::visible("Sent by Tocsin to receiver " + notification.receiver + " (" +
-                           notification.reason + "), notification " + notification.notification_id,
+  std::string reason = notification.reason;
+  if (reason == core::kReplayedReason) reason += ", decided " + when(notification.decided_at);
+  return core::visible("Sent by Tocsin to receiver " + notification.receiver + " (" + reason +
+                           "), notification " + notification.notification_id,
                        500);
 }
 

@@ -3,21 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
 #include "app/cli/help_formatter.h"
+#include "app/cli/help_table.h"
 
 namespace tocsin::app {
 namespace {
-
-struct CommandHelp {
-  std::string_view path;      // "silence add"; empty: the program itself
-  std::string_view summary;   // begins with a verb, no full stop
-  std::string_view exits;     // a code and its meaning per line
-  std::string_view examples;  // a command per line
-};
 
 constexpr std::string_view kServing =
     "0   stopped by SIGINT, SIGTERM or a closed terminal\n"
@@ -26,18 +21,12 @@ constexpr std::string_view kServing =
     "3   the configuration has errors\n"
     "4   broker or journal unreachable within --start-timeout\n"
     "75  a role did not end within 10 s; committed work is safe\n";
-constexpr std::string_view kReading =
-    "0   success\n"
-    "2   wrong usage\n"
-    "3   the configuration's transport cannot be read\n"
-    "4   broker or journal unreachable\n";
 constexpr std::string_view kOneIssue =
     "0   success\n"
     "1   ID matches no issue or several\n"
     "2   wrong usage\n"
     "3   the configuration's transport cannot be read\n"
     "4   broker or journal unreachable\n";
-constexpr std::string_view kChoose = "2   no subcommand was named; each has its own exit codes\n";
 
 constexpr std::array kHelp{
     CommandHelp{"",
@@ -328,8 +317,10 @@ std::string indented(std::string_view lines) {
 }
 
 const CommandHelp& help_of(std::string_view path) {
-  for (const CommandHelp& one : kHelp) {
-    if (one.path == path) return one;
+  for (const auto table : {std::span<const CommandHelp>(kHelp), operator_help()}) {
+    for (const CommandHelp& one : table) {
+      if (one.path == path) return one;
+    }
   }
   throw std::logic_error("no help for the command \"" + std::string(path) + "\"");
 }

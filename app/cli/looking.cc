@@ -6,6 +6,7 @@
 
 #include "app/config/transport_settings.h"
 #include "app/process/exit_code.h"
+#include "ingest/group_positions.h"
 
 namespace tocsin::app {
 namespace {
@@ -25,6 +26,8 @@ core::Status Looking::open(const std::string& config_file, const std::string& ou
   cluster_ = settings->cluster;
   evidence_dir_ = settings->evidence_dir;
   prefix_ = settings->topics.prefix;
+  where_ = settings->transport;
+  topics_ = settings->topics;
   if (settings->transport.kafka.is_null()) journal_ = settings->transport.journal;
   const ingest::TransportConfig& cfg = settings->transport;
   std::error_code error;
@@ -39,6 +42,11 @@ core::Status Looking::open(const std::string& config_file, const std::string& ou
   if (!opened) return opened.error();
   transport_ = std::move(*opened);
   return core::ok();
+}
+
+core::Result<std::vector<core::Position>> Looking::positions_of(
+    const std::string& group, const std::vector<std::string>& names) const {
+  return ingest::group_positions(where_, topics_, group, names);
 }
 
 void follow_until_signalled() {

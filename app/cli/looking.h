@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/log.h"
 #include "core/result.h"
@@ -26,6 +27,9 @@ class Looking {
   [[nodiscard]] const std::string& journal() const noexcept { return journal_; }
   /// `topics.prefix`.
   [[nodiscard]] const std::string& prefix() const noexcept { return prefix_; }
+  /// Where a consumer group stands in these topics. Errors: as ingest::group_positions().
+  [[nodiscard]] core::Result<std::vector<core::Position>> positions_of(
+      const std::string& group, const std::vector<std::string>& names) const;
   /// `evidence.dir`, the same.
   [[nodiscard]] const std::string& evidence_dir() const noexcept { return evidence_dir_; }
 
@@ -36,6 +40,8 @@ class Looking {
   std::string evidence_dir_;
   std::string journal_;
   std::string prefix_;
+  ingest::TransportConfig where_;
+  ingest::TopicsConfig topics_;
   std::unique_ptr<ingest::Transport> transport_;
 };
 

@@ -59,6 +59,11 @@ Destinations RoutePreview::destinations(const core::Labels& labels) const {
   return out;
 }
 
+bool RoutePreview::tells(const std::string& integration, const core::Labels& labels) const {
+  const auto filter = filters_.find(integration);
+  return filter != filters_.end() && filter->second.matches(labels);
+}
+
 RouteMove move_between(const Destinations& before, const Destinations& after) {
   RouteMove out;
   for (const auto& [id, groups] : before) {

@@ -25,6 +25,11 @@ class RoutePreview {
   /// Silences decide nothing here. Integrations that are switched off, or whose `when` the labels do
   /// not meet, are left out.
   [[nodiscard]] Destinations destinations(const core::Labels& labels) const;
+  /// Whether the integration is told of such labels, once a route leads to it: else it is switched off,
+  /// or its `when` is not met.
+  [[nodiscard]] bool tells(const std::string& integration, const core::Labels& labels) const;
+  /// null: nothing is routed.
+  [[nodiscard]] const routing::Router* router() const { return router_.get(); }
 
  private:
   std::unique_ptr<routing::Router> router_;           // null: nothing is routed

@@ -27,7 +27,7 @@ struct Phrase {
   std::string_view text;
 };
 
-constexpr std::array<Phrase, 26> kPhrases{{
+constexpr std::array<Phrase, 27> kPhrases{{
     {"issue_fired", "ISSUE", "",
      "{job}: {rule}[, in {shadow}] ({severity}): {summary}\t[ → {advice}]"},
     {"issue_resolved", "OVER ", kGreen,
@@ -41,6 +41,7 @@ constexpr std::array<Phrase, 26> kPhrases{{
     {"delivery_finished", "SENT ", "", "{integration}: {state}[ ({detail})]\t[  {latency_ms} ms]"},
     {"delivery_retried", "RETRY", kYellow,
      "{integration}: {class}[ {code}][: {detail}]\t[  attempt {attempt}]"},
+    {"endpoint_ordered", "ORDER", kYellow, "{integration}: {do}, asked by {by}[: {comment}]"},
     {"stop_asked", "STOP ", kYellow,
      "[{job}: ]{requested_by} requested {mode}[, all ranks after step {not_before_step}][: "
      "{reason}]\t[  run {run}]"},

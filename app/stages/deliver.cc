@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "app/view/dead_letter_records.h"
 #include "app/view/events_log.h"
 #include "core/topics.h"
 #include "ingest/ingest.h"
@@ -22,7 +23,7 @@ DeliverStage::DeliverStage(DeliverOptions options, CallerFactory callers,
   wiring_.name = "deliver";
   wiring_.part = "router";
   wiring_.group = options_.topic_prefix + "-deliver";
-  wiring_.topics = {core::topic::kRouterOutbox};
+  wiring_.topics = {core::topic::kRouterOutbox, core::topic::kRouterControl};
   wiring_.transactional_id = options_.topic_prefix + "-deliver";
   wiring_.writer = "deliver";
   wiring_.state_topic = core::topic::kRouterDeliveries;
@@ -43,6 +44,7 @@ core::Status DeliverStage::open(const Instant& now) {
   caller_ = callers_();
   started_ = ending_ = false;
   unreported_.clear();
+  orders_read_.reset();
   return core::ok();
 }
 
@@ -57,10 +59,20 @@ core::Status DeliverStage::restore(std::int32_t /*partition*/, const core::Recor
   return core::ok();
 }
 
+core::Result<std::vector<core::Position>> DeliverStage::restored(
+    std::int32_t /*partition*/, std::span<const core::Position> committed, const Instant& /*now*/) {
+  std::vector<core::Position> out;
+  for (const core::Position& one : committed) {
+    if (one.where.stream == core::topic::kRouterControl) out.push_back({one.where, 0});
+  }
+  return out;
+}
+
 void DeliverStage::started(std::int32_t /*partition*/, const Instant& /*now*/) { started_ = true; }
 
 std::optional<Refusal> DeliverStage::handle(const core::RecordView& record,
                                             const StageContext& context) {
+  if (record.topic == core::topic::kRouterControl) return obey(record, context);
   // Kafka deletes by whole segments and clocks can be wrong: of this one nobody knows whether it
   // was delivered. Nor is what stands behind it taken: positions would pass it.
   too_short_ = too_short_ || (since_ && core::wall_time(record.timestamp) < *since_ + kClockDoubt);
@@ -68,7 +80,30 @@ std::optional<Refusal> DeliverStage::handle(const core::RecordView& record,
   auto notification = ingest::open_notification(record);
   if (!notification) return Refusal{"bad_notification", notification.error().message};
   lanes_->enqueue(std::move(*notification), context.now.wall,
-                  core::Position{{std::string(record.stream), record.partition}, record.offset});
+                  core::Position{{std::string(record.stream), record.partition}, record.offset},
+                  std::string(record.header(actions::kReplayHeader).value_or("")));
+  return std::nullopt;
+}
+
+// Keys of other kinds are the router's, which also refuses those of none.
+std::optional<Refusal> DeliverStage::obey(const core::RecordView& record,
+                                          const StageContext& context) {
+  orders_read_ = core::Position{{std::string(record.stream), record.partition}, record.offset + 1};
+  const std::string_view key = record.key.value_or("");
+  if (!actions::is_endpoint_key(key)) return std::nullopt;
+  const auto value = record.tombstone ? std::nullopt : std::optional(record.text());
+  const auto order = actions::read_endpoint_order(key, value);
+  if (!order) return Refusal{"bad_control", order.error().message};
+  // What is done once was done before the restart.
+  if (context.replaying && !order->lasts()) return std::nullopt;
+  const bool known = lanes_->order(*order, context.now.wall);
+  if (!context.replaying) {
+    log_.info("endpoint_ordered", {{"integration", order->integration},
+                                   {"do", std::string(to_string(order->deed))},
+                                   {"by", order->by},
+                                   {"comment", order->comment},
+                                   {"known", known}});
+  }
   return std::nullopt;
 }
 
@@ -113,7 +148,11 @@ StageOutput DeliverStage::take(const Instant& now) {
     unreported_.add(std::move(delivery));
   }
   for (const auto& issue : batch.issues) out.records.push_back({0, ingest::encode_issue(issue)});
+  for (const auto& one : batch.dead) {
+    out.records.push_back({0, dead_letter_record(*one.notification, one.end, now.wall)});
+  }
   out.positions = std::move(batch.positions);
+  if (orders_read_) out.positions->push_back(*std::exchange(orders_read_, std::nullopt));
   return out;
 }
 

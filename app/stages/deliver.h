@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,10 @@ class DeliverStage final : public Stage {
   [[nodiscard]] std::optional<core::WallTime> state_since(const Instant& now) const override;
   [[nodiscard]] bool needs_older_state() const override { return too_short_; }
   core::Status restore(std::int32_t partition, const core::RecordView& record) override;
+  /// What people ask of integrations is read again from its beginning: it has no other state.
+  core::Result<std::vector<core::Position>> restored(std::int32_t partition,
+                                                     std::span<const core::Position> committed,
+                                                     const Instant& now) override;
   void started(std::int32_t partition, const Instant& now) override;
   std::optional<Refusal> handle(const core::RecordView& record,
                                 const StageContext& context) override;
@@ -56,6 +61,7 @@ class DeliverStage final : public Stage {
 
  private:
   void collect(core::WallTime now);
+  std::optional<Refusal> obey(const core::RecordView& record, const StageContext& context);
 
   DeliverOptions options_;
   StageWiring wiring_;
@@ -74,6 +80,7 @@ class DeliverStage final : public Stage {
   bool ending_ = false;
   core::Duration measured_{};
   Unreported<core::Delivery> unreported_;
+  std::optional<core::Position> orders_read_;  // of router-control, since the last take()
 };
 
 }  // namespace tocsin::app

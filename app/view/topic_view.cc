@@ -4,6 +4,7 @@
 #include <set>
 
 #include "actions/actions.h"
+#include "app/view/refused_records.h"
 #include "core/episode.h"
 #include "core/labels.h"
 #include "core/text.h"
@@ -52,6 +53,10 @@ void TopicView::apply(const core::RecordView& record) {
       deliveries_[delivery->integration] = std::move(*delivery);
     }
   } else if (record.topic == core::topic::kDlq) {
+    if (record.header(refused::kAct)) {  // a person has seen to it
+      if (refused_.records > 0) --refused_.records;
+      return;
+    }
     ++refused_.records;
     if (const auto code = record.header("error-code")) refused_.newest = *code;
     if (const auto detail = record.header("error-detail"); detail && !detail->empty()) {

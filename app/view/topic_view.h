@@ -37,7 +37,7 @@ class TopicView {
     core::StopTold told;  // what came of it: answers, checkpoint with its host, exit code
   };
   struct Refused {
-    std::uint64_t records = 0;  // dead letters that are still in the topic
+    std::uint64_t records = 0;  // dead letters in the topic that nobody has replayed or discarded
     std::string newest;         // code of the last one, and which field is wrong
   };
 

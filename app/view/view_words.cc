@@ -48,4 +48,13 @@ std::vector<const routing::Silence*> in_force(const TopicView& view, core::WallT
   return out;
 }
 
+std::string issue_headline(const core::Issue& issue) {
+  constexpr std::size_t kMostOfAJob = 60;  // bytes
+  constexpr std::size_t kMostOfASummary = 200;
+  const bool fires = issue.status == core::IssueStatus::firing;
+  const std::string job = core::visible(issue.run.job, kMostOfAJob);
+  return "[" + std::string(fires ? to_string(issue.severity) : "resolved") + "] " +
+         (job.empty() ? "" : job + ": ") + core::visible(issue.summary, kMostOfASummary);
+}
+
 }  // namespace tocsin::app

@@ -20,6 +20,8 @@ std::string short_id(std::string_view id);
 std::string job_of(const TopicView& view, const core::RunUid& run);
 /// Is `id` the beginning of the issue's key, its fingerprint, or the id of this report of it?
 bool goes_by(const std::string& key, const core::Issue& issue, const std::string& id);
+/// "[error] digits: loss is NaN"; "[resolved] …" of what is over.
+std::string issue_headline(const core::Issue& issue);
 /// Silences that hold now.
 std::vector<const routing::Silence*> in_force(const TopicView& view, core::WallTime now);
 

@@ -12,6 +12,7 @@
 #include "core/fields/outbox.h"
 #include "core/frame.h"
 #include "core/limits.h"
+#include "core/replay.h"
 #include "core/topics.h"
 #include "ingest/events/annotations.h"
 #include "ingest/events/envelope.h"
@@ -310,6 +311,12 @@ OutRecord encode_delivery(const core::Delivery& delivery, core::WallTime time,
   attributes.source = source_of(cluster, "router");
   attributes.id =
       core::make_id("dlv_", {delivery.notification_id, attempt, core::to_string(delivery.state)});
+  for (const auto& [name, value] : delivery.handles) {
+    if (name == core::kReplayHandle) {  // its attempts are counted anew
+      attributes.id = core::make_id(
+          "dlv_", {delivery.notification_id, attempt, core::to_string(delivery.state), value});
+    }
+  }
   attributes.time = time;
   attributes.subject = delivery.notification_id;
   attributes.schema = "delivery.v1";

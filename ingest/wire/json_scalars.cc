@@ -13,6 +13,7 @@
 #include "core/identity.h"
 #include "core/limits.h"
 #include "core/topics.h"
+#include "core/value.h"
 #include "ingest/wire/frame_body.h"
 #include "ingest/wire/frame_writer.h"
 
@@ -227,6 +228,17 @@ std::optional<DecodeFailure> decode_telemetry(const core::RecordView& record,
   return std::nullopt;
 }
 
+namespace {
+
+// Where the attributes of an event stand; without them its bytes cannot be published again.
+constexpr std::array<std::string_view, 17> kKeptHeaders{
+    "content-type",     "ce_specversion", "ce_type",         "ce_source",     "ce_id",
+    "ce_time",          "ce_subject",     "ce_dataschema",   "ce_sequence",   "ce_partitionkey",
+    "ce_correlationid", "ce_causationid", "ce_severitytext", "ce_expirytime", "ce_traceparent",
+    "ce_tracestate",    "replay"};
+
+}  // namespace
+
 core::OutRecord dead_letter(const core::RecordView& record, std::string_view code,
                             std::string_view detail, std::string_view component) {
   constexpr std::size_t kMaxDetail = 1024;
@@ -245,6 +257,12 @@ core::OutRecord dead_letter(const core::RecordView& record, std::string_view cod
                  {"decoder", std::string(kDecoderVersion)},
                  {"component", std::string(component)}};
   if (record.key) out.headers.emplace_back("source-key", record.key->substr(0, kMaxDetail));
+  core::ValueMap kept;
+  for (const std::string_view name : kKeptHeaders) {
+    const auto value = record.header(name);
+    if (value) kept.emplace_back(std::string(name), std::string(value->substr(0, kMaxDetail)));
+  }
+  if (!kept.empty()) out.headers.emplace_back("source-headers", core::to_json(kept));
   return out;
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/text.h"
 #include "core/visible_text.h"
+#include "routing/suppress/delivery_orders.h"
 #include "routing/suppress/silences.h"
 
 namespace tocsin::routing {
@@ -20,6 +21,12 @@ std::unique_ptr<ControlRecords> make() {
 }
 
 constexpr std::array kControlKinds{
+    ControlKind{"breaker", "breaker/<integration>",
+                "people, by `tocsin breaker reset`, `tocsin endpoint probe`", "nothing",
+                make<DeliveryOrders>},
+    ControlKind{"endpoint", "endpoint/<integration>",
+                "people, by `tocsin endpoint disable`, `tocsin endpoint enable`",
+                "the integration is enabled again", make<DeliveryOrders>},
     ControlKind{"silence", "silence/<id>", "people, by `tocsin silence`",
                 "the silence is taken back", make<Silences>},
 };

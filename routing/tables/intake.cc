@@ -21,11 +21,11 @@ Issue builtin_issue(const std::string& source, RouterIssue which, core::Labels l
   const std::string_view rule = own_issue(which).name;
   Issue issue;
   labels.set("rule", rule);
-  labels.set("severity", to_string(core::Severity::error));
+  issue.severity = which == RouterIssue::watchdog ? core::Severity::info : core::Severity::error;
+  labels.set("severity", to_string(issue.severity));
   issue.labels = std::move(labels);
   issue.source = source;
   issue.rule = issue.rule_type = rule;
-  issue.severity = core::Severity::error;
   issue.time = issue.starts_at = now;
   return issue;
 }
@@ -203,6 +203,16 @@ void Intake::clear(RouterIssue which, core::Labels labels, WallTime now) {
   const Issue issue = builtin_issue(options_.source, which, std::move(labels), now);
   IssueState* known = issues_.state_of(core::issue_key(issue.labels));
   if (known != nullptr) end(*known, Resolution::recovered, now);
+}
+
+void Intake::keep_watchdog(bool wanted, WallTime now) {
+  now_ = now;
+  if (wanted) {
+    raise(RouterIssue::watchdog, {}, "Tocsin routes and delivers. Silence means that it does not.",
+          now);
+  } else {
+    clear(RouterIssue::watchdog, {}, now);
+  }
 }
 
 /// Telling of them may make further ones.

@@ -41,6 +41,9 @@ class Intake {
   void expire(const Agenda::Entry& due);
   /// Due::lose_run.
   void lose(const Agenda::Entry& due);
+  /// The issue `watchdog` fires for as long as it is wanted: whoever stops hearing of it knows that this
+  /// router tells nobody any more.
+  void keep_watchdog(bool wanted, core::WallTime now);
   /// Reports the routes that have outgrown the limits, and those that have not any more.
   void tell_overflows();
 

@@ -13,6 +13,7 @@ constexpr std::array<std::string_view, 1> kOfARoute{"route"};
 constexpr std::array<core::OwnIssue, static_cast<std::size_t>(RouterIssue::count)> kOwnIssues{{
     {"job_lost", kOfARun},
     {"router_overflow", kOfARoute},
+    {"watchdog", {}},
 }};
 static_assert(!kOwnIssues.back().name.empty(), "an issue without a row");
 

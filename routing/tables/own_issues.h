@@ -7,7 +7,7 @@
 
 namespace tocsin::routing {
 
-enum class RouterIssue : std::uint8_t { job_lost, router_overflow, count };
+enum class RouterIssue : std::uint8_t { job_lost, router_overflow, watchdog, count };
 
 const core::OwnIssue& own_issue(RouterIssue which) noexcept;
 

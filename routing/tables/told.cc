@@ -1,4 +1,5 @@
 #include "routing/tables/told.h"
+#include "core/replay.h"
 
 #include <algorithm>
 #include <utility>
@@ -75,6 +76,20 @@ void failed(TellLog& log, const Pending& message, bool refused, std::uint64_t& f
   if (!incident_open(log)) log.owed.clear();  // nobody has heard of what would be resolved
 }
 
+// A person has sent a message again that was given up: what it opened or closed at the far side is no
+// longer what the log says.
+bool settle_replay(TellLog& log, const Delivery& delivery) {
+  const bool replayed =
+      std::any_of(delivery.handles.begin(), delivery.handles.end(),
+                  [](const auto& handle) { return handle.first == core::kReplayHandle; });
+  const bool there = delivery.state == DeliveryState::delivered ||
+                     delivery.state == DeliveryState::delivered_via_digest ||
+                     delivery.state == DeliveryState::sent_unconfirmed;
+  if (!replayed || !there) return false;
+  const bool placed = log.by_issue || delivery.kind != NotificationKind::close;
+  return std::exchange(log.placed, placed) != placed;
+}
+
 }  // namespace
 
 bool incident_open(const TellLog& log) {
@@ -100,7 +115,10 @@ Settled settle(TellLog& log, const Delivery& delivery) {
   const auto found = std::find_if(log.pending.begin(), log.pending.end(), [&](const Pending& one) {
     return one.id == delivery.notification_id;
   });
-  if (found == log.pending.end()) return out;
+  if (found == log.pending.end()) {
+    out.changed = settle_replay(log, delivery);
+    return out;
+  }
   out.changed = true;
   Pending message = std::move(*found);
   log.pending.erase(found);

@@ -1,6 +1,7 @@
 // Where labels lead in the tree, and where not.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,26 @@ struct NearMiss {
 struct Explanation {
   std::vector<MatchedRoute> leaves;
   std::vector<NearMiss> misses;
+};
+
+/// A setting of a node as it is written, and whether the node says it itself.
+struct RouteSetting {
+  std::string name;   // the key: group_wait, …
+  std::string value;  // as a configuration would have it
+  bool own = false;   // else inherited
+};
+/// A node of the tree with what holds for it.
+struct RouteView {
+  std::string id;
+  std::string path;
+  std::size_t depth = 0;  // of the root: 0
+  std::string matchers;   // its own, canonical
+  bool proceed = false;   // `continue`
+  bool beside = false;    // of a rule's `actions`
+  std::vector<std::string> receivers;
+  bool own_receivers = false;
+  std::vector<std::string> integrations;
+  std::vector<RouteSetting> settings;  // the others, in the order of the page
 };
 
 }  // namespace tocsin::routing

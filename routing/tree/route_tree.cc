@@ -169,6 +169,7 @@ class RouteTree::Builder {
     route.repeat = config.repeat_interval.value_or(parent.repeat);
     route.urgent_wait = config.urgent_wait.value_or(parent.urgent_wait);
     route.urgent_min_gap = config.urgent_min_gap.value_or(parent.urgent_min_gap);
+    note_own(config, route);
     if (route.group_interval <= core::Duration::zero()) {
       return core::invalid_argument("group_interval must be greater than zero");
     }
@@ -183,6 +184,20 @@ class RouteTree::Builder {
       route.immediate_on = std::move(*immediate);
     }
     return resolve_receivers(route);
+  }
+
+  static void note_own(const RouteConfig& config, Route& route) {
+    const auto note = [&](const char* key, bool said) {
+      if (said) route.own.insert(key);
+    };
+    note("receivers", !config.receivers.empty());
+    note("group_by", config.group_by.has_value());
+    note("group_wait", config.group_wait.has_value());
+    note("group_interval", config.group_interval.has_value());
+    note("repeat_interval", config.repeat_interval.has_value());
+    note("immediate_on", !config.immediate_on.empty());
+    note("urgent_wait", config.urgent_wait.has_value());
+    note("urgent_min_gap", config.urgent_min_gap.has_value());
   }
 
   static Status check_repeat(const std::vector<RepeatStep>& steps) {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -34,8 +36,9 @@ struct Route {
   std::optional<Matchers> immediate_on;
   core::Duration urgent_wait{};
   core::Duration urgent_min_gap{};
-  std::vector<std::size_t> children;  // indices in RouteTree
-  std::vector<std::size_t> names;     // per term: index in RouteTree's label names
+  std::vector<std::size_t> children;       // indices in RouteTree
+  std::vector<std::size_t> names;          // per term: index in RouteTree's label names
+  std::set<std::string, std::less<>> own;  // keys that the node says itself
 
   /// Interval between repeats when the oldest firing member has this age.
   [[nodiscard]] core::Duration repeat_every(core::Duration age) const noexcept;
@@ -62,6 +65,11 @@ class RouteTree {
   void match(const core::Labels& labels, std::vector<const Route*>& out) const;
   [[nodiscard]] Explanation explain(const core::Labels& labels) const;
 
+  /// Does a node ask for issues with this label by name=value?
+  [[nodiscard]] bool asks_for(std::string_view name, std::string_view value) const noexcept;
+  /// Every node, a parent before its children; routes of rule actions first.
+  [[nodiscard]] std::vector<RouteView> views() const;
+
   [[nodiscard]] const Route* find(std::string_view route_id) const noexcept;
   [[nodiscard]] const Integration* find_integration(std::string_view id) const noexcept;
   /// The integration's own filter; nullptr when it has none.
@@ -69,6 +77,7 @@ class RouteTree {
 
  private:
   class Builder;
+  void view(std::size_t node, std::size_t depth, std::vector<RouteView>& out) const;
   struct Walk;
   bool visit(std::size_t node, Walk& walk) const;
   [[nodiscard]] bool matches(const Route& route, Walk& walk) const;

@@ -1,0 +1,53 @@
+"""What tests of the commands for whoever is on call share: a router with one webhook, issues, and the commands."""
+import json
+import time
+
+from tests.support import journal
+from tests.support.program import run_cli
+from tests.support.receiver import wait_for
+
+
+def at(seconds):
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1e6):06d}Z"
+
+
+def router(folder, receiver, **more):
+    """A configuration: one webhook `hook` of receiver `r`; the router's own trouble goes nowhere."""
+    hook = {"id": "hook", "url": receiver.url, "allow_private": ["127.0.0.0/8"], "format": "native", **more}
+    path = folder / "tocsin.yaml"
+    path.write_text(json.dumps({
+        "transport": {"journal": str(folder / "data")}, "http": {"listen": "127.0.0.1:0"},
+        "receivers": {"r": {"webhook": hook}, "none": {}},
+        "route": {"receiver": "r", "group_by": ["alertname"], "group_wait": "0s",
+                  "routes": [{"matchers": ['rule=~"delivery_.*"'], "receiver": "none"}]}}))
+    return path
+
+
+def issue(config, name, status="firing", began=None, value=None):
+    """One issue of that name as another producer writes it. `value`: bytes in its place."""
+    folder = json.loads(config.read_text())["transport"]["journal"]
+    now = time.time()
+    data = {"status": status, "labels": {"alertname": name, "rule": "r", "severity": "error"},
+            "annotations": {"summary": f"{name} is wrong"}, "starts_at": at(began or now), "expiry": "explicit"}
+    if status == "resolved":
+        data["ends_at"] = at(now)
+    heads = {"ce_specversion": "1.0", "ce_type": "dev.tocsin.issue.v1", "ce_source": "/test", "ce_id": f"evt_{name}_{time.time_ns()}",
+             "ce_time": at(now), "content-type": "application/json"}
+    journal.append(folder, ("issues", "", value or json.dumps(data), [(key, one.encode()) for key, one in heads.items()]))
+    return now
+
+
+def ask(*words, config):
+    """(exit code, what --output json prints)."""
+    code, out, err = run_cli(*words, "--output", "json", "-c", config)
+    assert out, err
+    return code, json.loads(out)
+
+
+def history(config, *words):
+    return ask("history", *words, config=config)[1]
+
+
+def in_state(config, state, count=1, timeout=20):
+    """The notifications in this state, once there are so many."""
+    return wait_for(lambda: len(found := history(config, "--state", state)) >= count and found, timeout, f"{count} {state}")
