@@ -199,12 +199,23 @@ void TopicView::apply_ack(core::Ack ack) {
 void TopicView::apply_control(const core::RecordView& record) {
   constexpr std::string_view kSilence = "silence/";
   const std::string_view key = record.key.value_or("");
+  if (key.starts_with(core::kApprovalPrefix)) return apply_request(record);
   if (!key.starts_with(kSilence)) return;
   const std::string id(key.substr(kSilence.size()));
   if (record.tombstone) {
     silences_.erase(id);
   } else if (auto silence = routing::read_silence(record.text())) {
     silences_[id] = std::move(*silence);
+  }
+}
+
+void TopicView::apply_request(const core::RecordView& record) {
+  const std::string key(record.key.value_or(""));
+  const std::string id = key.substr(std::min(key.size(), core::kApprovalPrefix.size() + 1));
+  if (record.tombstone) {
+    stop_requests_.erase(id);
+  } else if (auto request = core::read_stop_request(record.text())) {
+    stop_requests_[id] = std::move(*request);
   }
 }
 
@@ -217,6 +228,7 @@ void TopicView::narrow_to(const core::RunUid& run) {
   std::erase_if(issues_, [&](const auto& entry) { return entry.second.newest.run.uid != run; });
   deliveries_.clear();
   silences_.clear();
+  std::erase_if(stop_requests_, [&](const auto& one) { return one.second.run.uid != run; });
   remarks_.clear();
   refused_ = {};
   of_one_run_ = true;
@@ -229,7 +241,8 @@ core::Resolution TopicView::outlived(const core::Issue& issue) const {
   const core::JobEvent& newest = run->second;
   if (issue.run.attempt > 0 && issue.run.attempt < newest.run.attempt)
     return core::Resolution::superseded;
-  const bool by_hand = actions::is(issue.rule, actions::ActionIssue::stopped_by_hand);
+  const bool by_hand = actions::is(issue.rule, actions::ActionIssue::stopped_by_hand) ||
+                       actions::is(issue.rule, actions::ActionIssue::stop_waits);
   return by_hand && newest.phase == core::JobPhase::ended ? core::Resolution::job_ended
                                                           : core::Resolution::none;
 }
