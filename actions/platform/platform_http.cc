@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <charconv>
 
-#include "actions/integration/http_action.h"
 #include "actions/transport/proxy.h"
 #include "actions/transport/redact.h"
 #include "core/json.h"
@@ -93,6 +92,11 @@ PlatformReply PlatformHttp::send(const PlatformRequest& wanted, std::chrono::mil
       return no_answer("proxy: " + problem, true);
     }
     request.proxy = *proxy;
+  }
+  if (wanted.aws != nullptr) {
+    auto signing = wanted.aws->open(opened, wanted.service);
+    if (!signing) return no_answer(signing.error().message, false);
+    request.aws = std::move(*signing);
   }
   for (const std::string& secret : wanted.secrets) opened.add(secret);
   request.credentials = opened.all();

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "actions/integration/aws_login.h"
 #include "actions/platform/platform_stop.h"
 #include "actions/transport/http_client.h"
 #include "config/config.h"
@@ -44,7 +45,9 @@ struct PlatformRequest {
   std::string path;  // behind the URL, with its query
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
-  std::vector<std::string> secrets;  // that stand in it: masked in what comes back
+  std::vector<std::string> secrets = {};  // that stand in it: masked in what comes back
+  const AwsLogin* aws = nullptr;          // signs it, for this service
+  std::string service = {};
 };
 
 /// Thread-safe.
