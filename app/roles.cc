@@ -276,7 +276,7 @@ void Maker::add_platform_stops() {
         [leadership, term] { return term != 0 && leadership->term() == term; },
         [loop] { (*loop)->wake(); });
   };
-  add("platform-stops",
+  add("endings",
       std::make_unique<PlatformStopsStage>(
           PlatformStopsOptions{options_.host, config_.cluster},
           actions::make_platforms(*config_.platforms, *ports_.clock, nullptr), calls, *ports_.log,

@@ -242,7 +242,7 @@ void read(config::Reader& in, KubernetesConfig& cfg) {
     cfg.place.token = config::Secret::from_file(std::string(kAccount) + "token");
   }
   if (!in.has("tls") && !in.has("url")) cfg.place.tls.ca_file = std::string(kAccount) + "ca.crt";
-  read_place(in, cfg.place, false, false);
+  read_place(in, cfg.place, PlaceKey::optional, PlaceKey::optional);
   in.optional("graceful", cfg.graceful, config::one_of({"suspend", "delete"}),
               "how a job is ended; `pause` always suspends, `allow_force` deletes");
   in.optional("kueue", cfg.kueue, config::one_of({"v1beta1", "v1beta2"}),

@@ -116,9 +116,14 @@ PlatformAgent::Steps PlatformAgent::on_ack(const core::Ack& ack, WallTime now) {
   const auto state = state_named(ack.phase);
   // A person asked again since: what came to nothing then is open.
   if (!state || ack.revision < command->revision || ack.time < command->issued_at) return {};
-  ladder_.on_recorded(ack.command_id, *state, std::min(ack.time, now));
   const bool hard = *state == StopState::platform_force;
-  if (hard || *state == StopState::platform_graceful) {
+  const bool rung_of_it = hard || *state == StopState::platform_graceful;
+  // A rung's time counts from now: its platform is looked at before anything is called a failure.
+  ladder_.on_recorded(ack.command_id, *state, rung_of_it ? now : std::min(ack.time, now));
+  // Our own record, read back, may come when the stop is over.
+  const auto states = ladder_.states();
+  const auto stands = states.find(ack.command_id);
+  if (rung_of_it && stands != states.end() && !is_final(stands->second)) {
     Rung& rung = rungs_[ack.command_id];
     // Whether it was asked then, the platform shows when it is read.
     if (rung.rung != PlatformRung::force) {

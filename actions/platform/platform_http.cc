@@ -26,13 +26,16 @@ bool mends_itself(HttpFailure failure) {
 
 }  // namespace
 
-void read_place(config::Reader& in, PlatformPlace& place, bool needs_url, bool needs_token) {
-  if (needs_url) {
+void read_place(config::Reader& in, PlatformPlace& place, PlaceKey url, PlaceKey token) {
+  if (url == PlaceKey::required) {
     in.required("url", place.url, "where it answers");
   } else {
     in.optional("url", place.url, "where it answers");
   }
-  in.secret("token", place.token, "the credential by which Tocsin is known there", needs_token);
+  if (token != PlaceKey::none) {
+    in.secret("token", place.token, "the credential by which Tocsin is known there",
+              token == PlaceKey::required);
+  }
   in.optional("allow_private", place.allow_private,
               "networks that are not public and may be spoken to");
   in.secret("proxy", place.proxy,
@@ -76,8 +79,9 @@ PlatformReply PlatformHttp::send(const PlatformRequest& wanted, std::chrono::mil
   request.tls = place_.tls;
   request.guard = place_.guard;
   request.most_body = kMostAnswer;
+  // A call makes up to three requests.
   request.timeout =
-      std::min(budget, std::chrono::duration_cast<std::chrono::milliseconds>(place_.timeout));
+      std::min(budget / 3, std::chrono::duration_cast<std::chrono::milliseconds>(place_.timeout));
   if (request.timeout.count() <= 0) return no_answer("no time is left for a request", false);
   if (place_.token.set()) {
     const auto token = opened.reveal(place_.token, "token");
@@ -106,8 +110,10 @@ PlatformReply PlatformHttp::send(const PlatformRequest& wanted, std::chrono::mil
   }
   PlatformReply out;
   out.status = result.response.status;
-  out.body = printable(opened.masked(result.response.body), kShownAnswer);
-  if (auto json = core::parse_json(result.response.body, kMostAnswer)) out.json = std::move(*json);
+  // What a far side says back may hold our credential, also within its JSON.
+  const std::string text = opened.masked(result.response.body);
+  out.body = printable(text, kShownAnswer);
+  if (auto json = core::parse_json(text, kMostAnswer)) out.json = std::move(*json);
   return out;
 }
 

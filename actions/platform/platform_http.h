@@ -25,12 +25,13 @@ struct PlatformPlace {
   config::Secret proxy;
   TlsFiles tls;
   AddressGuard guard;  // made from allow_private
-  core::Duration timeout = std::chrono::seconds(10);
+  core::Duration timeout = std::chrono::seconds(5);
 };
 
-/// Declares `url`, `token` (or `token_file`), `allow_private`, `proxy`, `tls`, `timeout`.
-/// `needs_token`: one must be given.
-void read_place(config::Reader& in, PlatformPlace& place, bool needs_url, bool needs_token);
+enum class PlaceKey { none, optional, required };
+/// Declares `url`, `token` (or `token_file`) as they are asked for, `allow_private`, `proxy`, `tls`,
+/// `timeout`.
+void read_place(config::Reader& in, PlatformPlace& place, PlaceKey url, PlaceKey token);
 
 struct PlatformReply {
   int status = 0;       // 0: no answer

@@ -101,7 +101,7 @@ class Ray final : public PlatformStop {
 
 }  // namespace
 
-void read(config::Reader& in, RayConfig& cfg) { read_place(in, cfg.place, true, false); }
+void read(config::Reader& in, RayConfig& cfg) { read_place(in, cfg.place, PlaceKey::required, PlaceKey::optional); }
 
 std::unique_ptr<PlatformStop> make_ray(const RayConfig& cfg, HttpClient* http) {
   return std::make_unique<Ray>(cfg, http);

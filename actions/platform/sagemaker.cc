@@ -142,7 +142,7 @@ class SageMaker final : public PlatformStop {
 
 void read(config::Reader& in, SageMakerConfig& cfg) {
   cfg.aws.declare(in);
-  read_place(in, cfg.place, false, false);
+  read_place(in, cfg.place, PlaceKey::optional, PlaceKey::none);
   if (in.describing() || !cfg.place.url.empty() || cfg.aws.region.empty()) return;
   const bool china = cfg.aws.region.starts_with("cn-");
   cfg.place.url =

@@ -208,7 +208,7 @@ class Slurm final : public PlatformStop {
 }  // namespace
 
 void read(config::Reader& in, SlurmConfig& cfg) {
-  read_place(in, cfg.place, true, true);
+  read_place(in, cfg.place, PlaceKey::required, PlaceKey::required);
   in.optional("version", cfg.version, config::not_empty(), "of the API: GET /openapi lists them");
   in.optional("user", cfg.user, "whose token it is, where slurmrestd wants the name too");
   in.optional("cluster", cfg.cluster, "jobs of other clusters are left alone");

@@ -176,7 +176,7 @@ std::optional<std::string> with_fence(std::string_view text, const Value& fence,
 }
 
 void read(config::Reader& in, WebhookStopConfig& cfg) {
-  read_place(in, cfg.place, true, false);
+  read_place(in, cfg.place, PlaceKey::required, PlaceKey::optional);
   in.required("platforms", cfg.platforms, "whose jobs it ends, as hooks report them");
   in.optional("needs", cfg.needs, "names that a run's reference must have, else it is not asked");
   read_request(in, "status", "asked before and after: how the job stands", cfg.status, true);

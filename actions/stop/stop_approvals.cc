@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::size_t kMostRequests = 10'000;
 constexpr core::Duration kRequestKept = std::chrono::hours(7 * 24);  // as long as the commands
+constexpr core::Duration kNews = std::chrono::hours(1);  // less than the router remembers ids for
 constexpr StopLimit kNoLimit{std::numeric_limits<std::uint64_t>::max(), std::chrono::seconds(1)};
 
 core::Issue issue_of(const StopRequest& request, const std::string& cluster) {
@@ -59,7 +60,9 @@ std::optional<StopRequest> settled(const StopRequest& request, StopLedger& ledge
                                    const std::optional<core::CurrentRun>& current, WallTime now) {
   if (request.state != "waiting") return std::nullopt;
   if (const auto who = ledger.who_asked(request.id)) {
-    return core::decided(request, "approved", *who, now, "asked for by `tocsin stop`");
+    return core::decided(request, "approved", *who, now,
+                         *who == "router" ? "asked for without approval elsewhere"
+                                          : "asked for by `tocsin stop`");
   }
   const std::uint32_t newest = current ? current->attempt : 0;
   if (newest > request.run.attempt) return core::decided(request, "replaced", "router", now);
@@ -126,7 +129,9 @@ void StopApprovals::on_record(const std::string& id, std::optional<StopRequest> 
   if (!request) {
     requests_.erase(id);
   } else if (requests_.size() < kMostRequests || requests_.contains(id)) {
-    requests_[id] = std::move(*request);
+    core::StopRequest& kept = requests_[id];
+    if (request->state == "rejected" && kept.state != "rejected") rejected_.insert(id);
+    kept = std::move(*request);
   }
 }
 
@@ -155,6 +160,10 @@ StopApprovals::Due StopApprovals::due(StopLedger& ledger, const Find& find,
   std::erase_if(requests_,
                 [&](const auto& one) { return now - one.second.asked_at > kRequestKept; });
   for (auto& [id, request] : requests_) {
+    // Said again after a restart: its event id is the same.
+    if (rejected_.erase(id) > 0 && request.decided_at && now - *request.decided_at < kNews) {
+      out.issues.push_back(stop_waits_over(request, cluster));
+    }
     if (request.state != "waiting" && request.state != "approved") continue;
     const auto current = find(request.run.uid);
     if (auto now_is = settled(request, ledger, current, now)) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,7 @@ class StopApprovals {
  private:
   mutable core::Mutex mutex_;
   std::map<std::string, core::StopRequest> requests_ GUARDED_BY(mutex_);
+  std::set<std::string> rejected_ GUARDED_BY(mutex_);  // people are to hear that it waits no more
 };
 
 /// The issue by which people hear that a stop waits: `commands` name it. It is over once somebody has

@@ -171,7 +171,8 @@ void TopicView::apply_command(const core::RecordView& record) {
 }
 
 void TopicView::apply_ack(core::Ack ack) {
-  if (ack.action != "stop") return;
+  const bool platform = ack.action == actions::kPlatformAck;
+  if (ack.action != "stop" && !platform) return;
   core::StopCourse& course = courses_[ack.command_id];
   course.told.command_id = ack.command_id;
   if (const auto run = runs_.find(ack.run); run != runs_.end()) {
@@ -182,6 +183,7 @@ void TopicView::apply_ack(core::Ack ack) {
   const bool of_newest =
       asked != stops_.end() && asked->second.command.command_id == ack.command_id;
   if (of_newest) asked->second.told = course.told;
+  if (platform) return;  // no rank has answered
   if (!ack.checkpoint_path.empty()) {
     checkpoints_[ack.command_id] = ack;
     if (of_newest) asked->second.checkpoint = ack;
@@ -249,6 +251,9 @@ core::Resolution TopicView::outlived(const core::Issue& issue) const {
 
 void TopicView::forget(core::WallTime before) {
   std::set<core::RunUid> needed;
+  std::erase_if(stop_requests_, [&](const auto& one) {
+    return one.second.state != "waiting" && one.second.asked_at < before;
+  });
   std::erase_if(issues_, [&](const auto& entry) {
     const core::Issue& issue = entry.second.newest;
     const bool over =
