@@ -276,11 +276,10 @@ void Maker::add_platform_stops() {
         [leadership, term] { return term != 0 && leadership->term() == term; },
         [loop] { (*loop)->wake(); });
   };
-  add("endings",
-      std::make_unique<PlatformStopsStage>(
-          PlatformStopsOptions{options_.host, config_.cluster},
-          actions::make_platforms(*config_.platforms, *ports_.clock, nullptr), calls, *ports_.log,
-          *ports_.telemetry));
+  add("endings", std::make_unique<PlatformStopsStage>(
+                     PlatformStopsOptions{options_.host, config_.cluster},
+                     actions::make_platforms(*config_.platforms, *ports_.clock, nullptr), calls,
+                     *ports_.log, *ports_.telemetry));
   *loop = stages_.back().loop.get();
 }
 
@@ -309,10 +308,9 @@ void Maker::collect() {
     return std::any_of(platforms->begin(), platforms->end(),
                        [&](const auto& one) { return one->reaches(fence); });
   };
-  add("stops", std::make_unique<StopsStage>(StopsOptions{options_.host, config_.cluster, here,
-                                                         elsewhere},
-                                            actions::local_process_control(options_.host),
-                                            *ports_.log, *ports_.telemetry));
+  add("stops", std::make_unique<StopsStage>(
+                   StopsOptions{options_.host, config_.cluster, here, elsewhere},
+                   actions::local_process_control(options_.host), *ports_.log, *ports_.telemetry));
 }
 
 }  // namespace

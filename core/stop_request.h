@@ -20,9 +20,9 @@ struct StopRequest {
   RunRef run;
   Labels labels;  // of the issue that asked
   CommandReason reason;
-  std::string severity;     // of that issue
-  Value terms;              // mode, deadline, grace, allow_force, expires: as stop_command.h reads them
-  std::string why;          // why it waits: "approval: always"
+  std::string severity;  // of that issue
+  Value terms;      // mode, deadline, grace, allow_force, expires: as stop_command.h reads them
+  std::string why;  // why it waits: "approval: always"
   std::string integration;  // that asked
   WallTime asked_at{};
   WallTime until{};                   // then nobody's word decides

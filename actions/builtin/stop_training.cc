@@ -76,22 +76,6 @@ std::string name_of(const core::RunRef& run) {
          std::to_string(run.attempt);
 }
 
-/// The conditions of a list such as "env=prod, team=research".
-std::vector<std::string> conditions(const std::string& text) {
-  std::vector<std::string> out;
-  std::size_t at = 0;
-  while (at <= text.size()) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    const std::size_t begin = text.find_first_not_of(' ', at);
-    if (begin < end) {
-      const std::size_t last = text.find_last_not_of(' ', end - 1);
-      out.push_back(text.substr(begin, last + 1 - begin));
-    }
-    at = end + 1;
-  }
-  return out;
-}
-
 core::Issue failed_stop(const core::Issue& issue, StopFailure why, std::string detail,
                         const std::string& cluster, WallTime now) {
   FailedStop out;
@@ -177,7 +161,7 @@ class StopTraining final : public core::Action {
   [[nodiscard]] std::string wants_word(const core::Issue& issue) const {
     if (cfg_.approval == "never") return {};
     if (cfg_.approval == "always") return "approval: always";
-    for (const std::string& text : conditions(cfg_.approval)) {
+    for (const std::string& text : label_list(cfg_.approval)) {
       if (meets(issue, text)) return "approval: " + text;
     }
     return {};
@@ -208,15 +192,16 @@ class StopTraining final : public core::Action {
     if (request->state == "waiting") {
       out.code = "awaiting_approval";
       out.detail = name_of(issue.run) + " waits for approval until " +
-                   core::to_rfc3339(request->until) + " (" + request->why + "): tocsin stops approve " +
-                   request->id;
+                   core::to_rfc3339(request->until) + " (" + request->why +
+                   "): tocsin stops approve " + request->id;
       // Told each time: its event id is the same, and who is told twice of it hears it once.
       out.issues.push_back(stop_waits_issue(*request, cluster_, place_));
       return out;
     }
     if (request->state == "approved") {
       out.code = "already_requested";
-      out.detail = name_of(issue.run) + " was approved by " + request->decided_by + ": " + request->id;
+      out.detail =
+          name_of(issue.run) + " was approved by " + request->decided_by + ": " + request->id;
       return out;
     }
     out = declined(request->state, name_of(issue.run) + " is not stopped: its stop was " +
@@ -265,8 +250,8 @@ class StopTraining final : public core::Action {
       case StopLedger::Leave::newer_attempt:
         return refused(issue, stale(answer.newest_attempt, "was asked to stop"));
       case StopLedger::Leave::held_back:
-        return refused(issue, {Refusal::Then::told, StopFailure::held_back, "refused",
-                               beyond_limit(answer)});
+        return refused(
+            issue, {Refusal::Then::told, StopFailure::held_back, "refused", beyond_limit(answer)});
       default: {
         core::AttemptOutcome out;
         const bool withdrawn = answer.leave == StopLedger::Leave::withdrawn;
@@ -331,7 +316,7 @@ void check(config::Reader& in, const StopConfig& cfg) {
     }
   }
   if (cfg.approval != "never" && cfg.approval != "always") {
-    const auto list = conditions(cfg.approval);
+    const auto list = label_list(cfg.approval);
     const bool good = !list.empty() && std::all_of(list.begin(), list.end(), [](const auto& one) {
       return parse_label(one).has_value();
     });

@@ -164,17 +164,16 @@ class Kubernetes final : public PlatformStop {
                                {"apiVersion", "v1"},
                                {"propagationPolicy", "Foreground"},
                                {"preconditions", ValueMap{{"uid", name.uid}}}});
-    const PlatformReply reply = http_.send({"DELETE",
-                                            path_of(name),
-                                            {{"content-type", "application/json"},
-                                             {"accept", "application/json"}},
-                                            body,
-                                            {}},
-                                           budget);
+    const PlatformReply reply =
+        http_.send({"DELETE",
+                    path_of(name),
+                    {{"content-type", "application/json"}, {"accept", "application/json"}},
+                    body,
+                    {}},
+                   budget);
     if (reply.status == 200 || reply.status == 202) {
-      return answer(PlatformSeen::running, std::string(kWho) + " was asked to delete " +
-                                               text_of(name),
-                    true);
+      return answer(PlatformSeen::running,
+                    std::string(kWho) + " was asked to delete " + text_of(name), true);
     }
     if (reply.status == 409 || reply.status == 404) {
       const auto again = read(name, fence, budget);
@@ -187,13 +186,13 @@ class Kubernetes final : public PlatformStop {
   PlatformAnswer deactivate(const KubernetesName& name, const Value& fence, milliseconds budget) {
     const std::string space =
         "/apis/kueue.x-k8s.io/" + cfg_.kueue + "/namespaces/" + name.space + "/workloads";
-    const PlatformReply reply =
-        http_.send({"GET",
-                    space + "?labelSelector=" + percent_encode("kueue.x-k8s.io/job-uid=" + name.uid),
-                    {{"accept", "application/json"}},
-                    "",
-                    {}},
-                   budget);
+    const PlatformReply reply = http_.send(
+        {"GET",
+         space + "?labelSelector=" + percent_encode("kueue.x-k8s.io/job-uid=" + name.uid),
+         {{"accept", "application/json"}},
+         "",
+         {}},
+        budget);
     const auto* items = core::as<ValueList>(core::find(reply.json, "items"));
     if (reply.status != 200 || items == nullptr) {
       return not_answered(reply, kWho, "the question for Kueue's Workload of " + text_of(name));

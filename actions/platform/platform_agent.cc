@@ -31,9 +31,9 @@ bool of_a_platform(const core::Command& command) {
 }
 
 std::optional<StopState> state_named(std::string_view name) {
-  for (const StopState one : {StopState::platform_graceful, StopState::platform_force,
-                              StopState::stopped, StopState::failed, StopState::rejected_stale,
-                              StopState::already_ended}) {
+  for (const StopState one :
+       {StopState::platform_graceful, StopState::platform_force, StopState::stopped,
+        StopState::failed, StopState::rejected_stale, StopState::already_ended}) {
     if (to_string(one) == name) return one;
   }
   return std::nullopt;
@@ -163,8 +163,7 @@ PlatformAgent::Steps PlatformAgent::answered(const PlatformCall& call, const Pla
   const bool unseen = answer.seen == PlatformSeen::denied && call.rung == PlatformRung::look;
   if (answer.seen == PlatformSeen::unreachable || unseen) {
     if (rung.trouble != answer.detail) {
-      log_.warn("platform_unreachable",
-                {{"command", call.command_id}, {"detail", answer.detail}});
+      log_.warn("platform_unreachable", {{"command", call.command_id}, {"detail", answer.detail}});
     }
     rung.trouble = answer.detail;
     return {};
@@ -217,7 +216,8 @@ void PlatformAgent::ask(WallTime now) {
     if (platform == nullptr) continue;
     rung.in_flight = true;
     rung.next = now;
-    caller_.submit({id, target_of(*command), rung.asked ? PlatformRung::look : rung.rung, platform});
+    caller_.submit(
+        {id, target_of(*command), rung.asked ? PlatformRung::look : rung.rung, platform});
   }
 }
 
@@ -227,8 +227,8 @@ std::optional<core::Ack> PlatformAgent::record_of(const StopTransition& transiti
   const core::Command* command = ladder_.command(transition.command_id);
   const PlatformStop* platform = command == nullptr ? nullptr : platform_of(fence_of(*command));
   if (platform == nullptr) return std::nullopt;
-  const bool rung = transition.to == StopState::platform_graceful ||
-                    transition.to == StopState::platform_force;
+  const bool rung =
+      transition.to == StopState::platform_graceful || transition.to == StopState::platform_force;
   const bool of_one = transition.from == StopState::platform_graceful ||
                       transition.from == StopState::platform_force;
   if (!rung && !of_one) return std::nullopt;  // the run's own answers tell it

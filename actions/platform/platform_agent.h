@@ -50,11 +50,11 @@ class PlatformAgent {
  private:
   struct Rung {
     PlatformRung rung = PlatformRung::graceful;
-    bool asked = false;     // the platform has taken it
+    bool asked = false;  // the platform has taken it
     bool in_flight = false;
     core::WallTime next{};  // when it is asked or looked at again
     core::Duration pause{};
-    std::string trouble;    // of the last call that led to nothing
+    std::string trouble;  // of the last call that led to nothing
   };
   [[nodiscard]] PlatformStop* platform_of(const core::Value& fence) const;
   Steps carried(StopLadder::Step step, core::WallTime now);
@@ -67,7 +67,7 @@ class PlatformAgent {
   core::Telemetry& telemetry_;
   core::WallTime started_{};
   StopLadder ladder_;
-  std::map<std::string, Rung> rungs_;  // by command id, of those whose platform is asked
+  std::map<std::string, Rung> rungs_;       // by command id, of those whose platform is asked
   std::map<std::string, core::Ack> early_;  // records of this agent, read before their command
 };
 

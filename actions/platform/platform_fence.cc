@@ -40,8 +40,8 @@ bool is_dns_name(std::string_view text) {
   for (const char c : text) {
     const bool word = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
     if (!word && c != '-' && c != '.') return false;
-    if (!word && before == '.') return false;            // a part begins with a letter or digit
-    if (c == '.' && before == '-') return false;         // and ends with one
+    if (!word && before == '.') return false;     // a part begins with a letter or digit
+    if (c == '.' && before == '-') return false;  // and ends with one
     before = c;
   }
   return before != '.' && before != '-';

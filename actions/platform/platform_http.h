@@ -20,7 +20,7 @@ namespace tocsin::actions {
 struct PlatformPlace {
   std::string url;
   config::Secret token;
-  std::vector<std::string> allow_private{"10.0.0.0/8",     "172.16.0.0/12", "192.168.0.0/16",
+  std::vector<std::string> allow_private{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16",
                                          "100.64.0.0/10", "fc00::/7"};
   config::Secret proxy;
   TlsFiles tls;
@@ -34,10 +34,10 @@ enum class PlaceKey { none, optional, required };
 void read_place(config::Reader& in, PlatformPlace& place, PlaceKey url, PlaceKey token);
 
 struct PlatformReply {
-  int status = 0;       // 0: no answer
-  core::Value json;     // null: the answer is none
-  std::string body;     // masked, one line, its beginning
-  std::string problem;  // of status 0: why; of others empty
+  int status = 0;          // 0: no answer
+  core::Value json;        // null: the answer is none
+  std::string body;        // masked, one line, its beginning
+  std::string problem;     // of status 0: why; of others empty
   bool permanent = false;  // of status 0: waiting does not mend it
 };
 

@@ -45,7 +45,8 @@ class Ray final : public PlatformStop {
     if (reply.status != 200 || stopped == nullptr) {
       return not_answered(reply, "Ray", "the request to stop " + text_of(id));
     }
-    std::string did = *stopped ? "Ray was asked to stop " + text_of(id) : text_of(id) + " did not run";
+    std::string did =
+        *stopped ? "Ray was asked to stop " + text_of(id) : text_of(id) + " did not run";
     if (wait_of(job.json).empty()) {
       did += "; it gets 3 s to save (RAY_JOB_STOP_WAIT_TIME_S is not set in its runtime_env)";
     }
@@ -84,11 +85,10 @@ class Ray final : public PlatformStop {
     const auto start = whole_at(job.json, "start_time");
     if ((!named.empty() && named != id) || !start ||
         !made_before_opening(*start / 1000, fence, false)) {
-      return PlatformAnswer{
-          PlatformSeen::stale,
-          text_of(id) + " is another one now: it started " +
-              (start ? "at " + time_text(*start / 1000) : std::string("at an unknown time")) +
-              ", after the run had begun"};
+      return PlatformAnswer{PlatformSeen::stale, text_of(id) + " is another one now: it started " +
+                                                     (start ? "at " + time_text(*start / 1000)
+                                                            : std::string("at an unknown time")) +
+                                                     ", after the run had begun"};
     }
     if (status == "STOPPED" || status == "SUCCEEDED" || status == "FAILED") {
       return PlatformAnswer{PlatformSeen::ended, text_of(id) + " is " + status, true};
@@ -101,7 +101,9 @@ class Ray final : public PlatformStop {
 
 }  // namespace
 
-void read(config::Reader& in, RayConfig& cfg) { read_place(in, cfg.place, PlaceKey::required, PlaceKey::optional); }
+void read(config::Reader& in, RayConfig& cfg) {
+  read_place(in, cfg.place, PlaceKey::required, PlaceKey::optional);
+}
 
 std::unique_ptr<PlatformStop> make_ray(const RayConfig& cfg, HttpClient* http) {
   return std::make_unique<Ray>(cfg, http);

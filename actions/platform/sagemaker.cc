@@ -35,7 +35,8 @@ struct Arn {
 std::optional<Arn> read_arn(const std::string& text) {
   std::vector<std::string> parts;
   for (std::size_t at = 0; at <= text.size() && parts.size() < 6;) {
-    const std::size_t end = parts.size() == 5 ? text.size() : std::min(text.find(':', at), text.size());
+    const std::size_t end =
+        parts.size() == 5 ? text.size() : std::min(text.find(':', at), text.size());
     parts.push_back(text.substr(at, end - at));
     at = end + 1;
   }
@@ -122,11 +123,12 @@ class SageMaker final : public PlatformStop {
                             text_of(job) + " is another one: " + printable(arn, 200), false};
     }
     if (!created || !made_before_opening(*created, fence, false)) {
-      return PlatformAnswer{PlatformSeen::stale,
-                            text_of(job) + " is another one now: it was created " +
-                                (created ? "at " + time_text(*created) : std::string("at no time")) +
-                                ", after the run had begun",
-                            false};
+      return PlatformAnswer{
+          PlatformSeen::stale,
+          text_of(job) + " is another one now: it was created " +
+              (created ? "at " + time_text(*created) : std::string("at no time")) +
+              ", after the run had begun",
+          false};
     }
     if (status == "Stopped" || status == "Completed" || status == "Failed") {
       return PlatformAnswer{PlatformSeen::ended, text_of(job) + " is " + status, true};

@@ -22,9 +22,9 @@ using std::chrono::milliseconds;
 
 constexpr std::int64_t kInvalidJobId = 2017;  // ESLURM_INVALID_JOB_ID
 constexpr std::int64_t kAlreadyDone = 2021;   // ESLURM_ALREADY_DONE
-constexpr std::array<std::string_view, 9> kTerminal{
-    "COMPLETED", "CANCELLED", "FAILED",   "TIMEOUT",      "NODE_FAIL",
-    "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY"};
+constexpr std::array<std::string_view, 9> kTerminal{"COMPLETED", "CANCELLED", "FAILED",
+                                                    "TIMEOUT",   "NODE_FAIL", "PREEMPTED",
+                                                    "BOOT_FAIL", "DEADLINE",  "OUT_OF_MEMORY"};
 
 struct JobState {
   std::vector<std::string> words;  // "CANCELLED", "COMPLETING"
@@ -160,8 +160,7 @@ class Slurm final : public PlatformStop {
     if (std::string other = difference(*job, fence); !other.empty()) {
       out.over = PlatformAnswer{PlatformSeen::stale, text_of(id) + " is another one now: " + other};
     } else if (out.state.over()) {
-      out.over =
-          PlatformAnswer{PlatformSeen::ended, text_of(id) + " is " + out.state.text(), true};
+      out.over = PlatformAnswer{PlatformSeen::ended, text_of(id) + " is " + out.state.text(), true};
     }
     return out;
   }
@@ -176,12 +175,13 @@ class Slurm final : public PlatformStop {
     const auto restarts = whole_at(job, "restart_cnt");
     const auto then = whole_at(fence, "restart_cnt");
     if (restarts != then) {
-      return "it was restarted " + std::to_string(restarts.value_or(0)) + " times, the run was in " +
-             std::to_string(then.value_or(0));
+      return "it was restarted " + std::to_string(restarts.value_or(0)) +
+             " times, the run was in " + std::to_string(then.value_or(0));
     }
     const auto start = whole_at(job, "start_time");
     const auto known = whole_at(fence, "start_time");
-    const bool same = start && (known ? *start == *known : made_before_opening(*start, fence, false));
+    const bool same =
+        start && (known ? *start == *known : made_before_opening(*start, fence, false));
     if (same) return {};
     return "it started at " + (start ? time_text(*start) : "a time that it does not tell") +
            (known ? ", the run's at " + time_text(*known) : ", after the run had begun");
@@ -190,8 +190,8 @@ class Slurm final : public PlatformStop {
   // It is not atomic with the reading: whether it was the job we meant is said by a second one.
   PlatformAnswer after(std::int64_t id, const std::string& signal, const Value& fence,
                        milliseconds budget) {
-    const std::string did = signal.empty() ? "cancelled " + text_of(id)
-                                           : "sent " + signal + " to " + text_of(id);
+    const std::string did =
+        signal.empty() ? "cancelled " + text_of(id) : "sent " + signal + " to " + text_of(id);
     const Job again = read(id, fence, budget);
     if (again.over && again.over->seen == PlatformSeen::stale) {
       return {PlatformSeen::stale, did + ", and it was replaced meanwhile: " + again.over->detail,

@@ -181,12 +181,13 @@ void read(config::Reader& in, WebhookStopConfig& cfg) {
   in.optional("needs", cfg.needs, "names that a run's reference must have, else it is not asked");
   read_request(in, "status", "asked before and after: how the job stands", cfg.status, true);
   read_request(in, "stop", "asks it to end", cfg.stop, true);
-  read_request(in, "force", "asks it harder, with `allow_force`; not given: `stop` again", cfg.force,
-               false);
+  read_request(in, "force", "asks it harder, with `allow_force`; not given: `stop` again",
+               cfg.force, false);
   cfg.running.status = {"2xx"};
   cfg.taken.status = {"2xx"};
   cfg.gone.status = {"404", "410"};
-  read_condition(in, "running", "of `status`: it runs; must hold before anything is asked", cfg.running);
+  read_condition(in, "running", "of `status`: it runs; must hold before anything is asked",
+                 cfg.running);
   read_condition(in, "gone", "of `status`: it has ended", cfg.gone);
   read_condition(in, "stale", "of `status`: it is another job", cfg.stale);
   read_condition(in, "taken", "of `stop`: it was heard", cfg.taken);

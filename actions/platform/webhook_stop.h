@@ -16,8 +16,8 @@ namespace tocsin::actions {
 /// One condition of an answer: all that is given must hold.
 struct AnswerIs {
   std::vector<std::string> status;  // "200", "2xx"; empty: any
-  std::string at;                   // "job.state": a place in the answer's JSON; empty: none is asked
-  std::vector<std::string> in;      // what may stand there; {{fence.x}} is replaced
+  std::string at;               // "job.state": a place in the answer's JSON; empty: none is asked
+  std::vector<std::string> in;  // what may stand there; {{fence.x}} is replaced
   [[nodiscard]] bool given() const { return !status.empty() || !at.empty(); }
 };
 

@@ -60,9 +60,9 @@ std::optional<StopRequest> settled(const StopRequest& request, StopLedger& ledge
                                    const std::optional<core::CurrentRun>& current, WallTime now) {
   if (request.state != "waiting") return std::nullopt;
   if (const auto who = ledger.who_asked(request.id)) {
-    return core::decided(request, "approved", *who, now,
-                         *who == "router" ? "asked for without approval elsewhere"
-                                          : "asked for by `tocsin stop`");
+    return core::decided(
+        request, "approved", *who, now,
+        *who == "router" ? "asked for without approval elsewhere" : "asked for by `tocsin stop`");
   }
   const std::uint32_t newest = current ? current->attempt : 0;
   if (newest > request.run.attempt) return core::decided(request, "replaced", "router", now);
@@ -117,9 +117,8 @@ core::Issue not_approved(const StopRequest& request, const std::string& cluster)
 }
 
 core::Issue too_late(const StopRequest& request, const std::string& cluster, WallTime now) {
-  return expired_issue(request,
-                       "approved by " + request.decided_by + ", and not written in time", cluster,
-                       now);
+  return expired_issue(request, "approved by " + request.decided_by + ", and not written in time",
+                       cluster, now);
 }
 
 }  // namespace
@@ -203,8 +202,8 @@ core::Issue stop_waits_issue(const StopRequest& request, const std::string& clus
   core::Issue out = issue_of(request, cluster);
   std::string at;
   for (const std::string& word : place) at += " " + shell_word(word);
-  out.event_id = core::make_id("iss_", {out.rule, to_text(request.run.uid),
-                                        std::to_string(request.run.attempt), "waiting"});
+  out.event_id = core::make_id(
+      "iss_", {out.rule, to_text(request.run.uid), std::to_string(request.run.attempt), "waiting"});
   out.sequence = std::uint64_t{request.run.attempt} * 2;
   out.time = request.asked_at;
   out.summary = run_name(request) + " is to be stopped (attempt " +

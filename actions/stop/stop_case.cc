@@ -90,9 +90,9 @@ std::pair<WallTime, StopState> StopCase::next() const {
       }
       return {std::max(signalled, total_by_), StopState::failed};
     case StopState::platform_force:
-      return {signalled_at_ + (reach_->grace_after_force ? std::max(grace_, kAfterForce)
-                                                         : kAfterForce),
-              StopState::failed};
+      return {
+          signalled_at_ + (reach_->grace_after_force ? std::max(grace_, kAfterForce) : kAfterForce),
+          StopState::failed};
     default:
       return {WallTime::max(), state};
   }
@@ -126,9 +126,8 @@ std::string StopCase::why_failed() const {
 void StopCase::signal(StopState to, std::string reason, WallTime at, StopLadder::Step& step) {
   move(to, std::move(reason), at, step);
   signalled_at_ = at;
-  step.signals.push_back(
-      {command.command_id, fence.value_or(ProcessFence{}),
-       to == StopState::platform_force ? SIGKILL : SIGTERM});
+  step.signals.push_back({command.command_id, fence.value_or(ProcessFence{}),
+                          to == StopState::platform_force ? SIGKILL : SIGTERM});
 }
 
 void StopCase::advance(WallTime now, StopLadder::Step& step) {

@@ -78,12 +78,12 @@ enum class Observed {
 struct StopReach {
   /// Can what the command's fence names be ended from here? Empty: a process of this machine can.
   std::function<bool(const core::Command&)> reaches;
-  std::string what = "process";         // "the … has ended"
-  std::string gentle = "SIGTERM";       // "still running after …"
-  std::string hard = "SIGKILL";         // "still there after …"
+  std::string what = "process";    // "the … has ended"
+  std::string gentle = "SIGTERM";  // "still running after …"
+  std::string hard = "SIGKILL";    // "still there after …"
   std::string nothing = "there is no process to signal";
-  bool pauses = false;                  // mode `pause` may be carried out as well
-  bool grace_after_force = false;       // what was ended hard has the grace to go, else ten seconds
+  bool pauses = false;             // mode `pause` may be carried out as well
+  bool grace_after_force = false;  // what was ended hard has the grace to go, else ten seconds
 };
 
 struct StopCase;
@@ -152,10 +152,10 @@ class StopLadder {
   void make_room();
 
   std::shared_ptr<const StopReach> reach_;  // its cases know it too
-  std::map<std::string, Case> stops_;     // by command id
-  std::map<core::RunUid, Run> runs_;      // newest attempts
-  std::deque<core::RunUid> runs_by_age_;  // for forgetting
-  std::deque<core::Ack> early_;           // acks read before their command
+  std::map<std::string, Case> stops_;       // by command id
+  std::map<core::RunUid, Run> runs_;        // newest attempts
+  std::deque<core::RunUid> runs_by_age_;    // for forgetting
+  std::deque<core::Ack> early_;             // acks read before their command
 };
 
 /// What people are told of it: the issue of a stop that failed, was refused, has expired or was

@@ -222,14 +222,15 @@ constexpr std::array kHelp{
                 "3   configuration invalid\n"
                 "4   broker or journal unreachable",
                 "tocsin stops show cmd_7f3k\n"},
-    CommandHelp{"stops approve", "Approve a stop that waits: the server asks the run to stop",
+    CommandHelp{"stops approve",
+                "Allow a stop that waits for approval: the server asks the run to stop",
                 "0   approved, and the run was asked\n"
                 "1   ID matches no stop or several, or the stop does not wait\n"
                 "3   configuration invalid\n"
                 "4   broker or journal unreachable\n"
                 "75  approved; no server asked the run within --wait",
                 "tocsin stops approve cmd_7f3k --comment \"loss is NaN\"\n"},
-    CommandHelp{"stops cancel", "Reject a stop that waits, or withdraw one that was requested",
+    CommandHelp{"stops cancel", "Withdraw a stop: one that waits, or one that was requested",
                 "0   rejected or withdrawn\n"
                 "1   ID matches no stop or several, or the stop is over\n"
                 "3   configuration invalid\n"

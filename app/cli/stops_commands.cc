@@ -11,8 +11,8 @@
 #include "app/process/person.h"
 #include "app/view/topic_view.h"
 #include "app/view/view_text.h"
-#include "core/json.h"
 #include "core/fields/stop_request.h"
+#include "core/json.h"
 #include "core/system_clock.h"
 #include "core/text_table.h"
 #include "core/visible_text.h"
@@ -76,8 +76,7 @@ std::string job_of(const ListedStop& stop, const TopicView& view) {
 }
 
 std::string because(const ListedStop& stop) {
-  return stop.request != nullptr ? stop.request->reason.summary
-                                 : stop.stop->command.reason.summary;
+  return stop.request != nullptr ? stop.request->reason.summary : stop.stop->command.reason.summary;
 }
 
 /// Who has to act, or who has.
@@ -167,7 +166,8 @@ int say(const StopWordOptions& options, const ListedStop& stop, const char* stat
 
 // What does not wait has had its word.
 int no_longer(const StopWordOptions& options, const ListedStop& stop, const TopicView& view) {
-  std::string sentence = "the stop of " + name_of(stop, view) + " does not wait for approval: it is ";
+  std::string sentence =
+      "the stop of " + name_of(stop, view) + " does not wait for approval: it is ";
   sentence += stop.state();
   if (const std::string who = by(stop); !who.empty()) sentence += " (" + core::visible(who) + ")";
   return say(options, stop, "not_waiting", sentence, kFailed);
@@ -181,8 +181,8 @@ bool command_comes(const Looking& looking, const ListedStop& stop, core::Duratio
   if (!source) return false;
   TopicView view;
   while (clock.monotonic() < until) {
-    const auto read = (*source)->poll(
-        200ms, 256, [&](const core::RecordView& record) { view.apply(record); });
+    const auto read =
+        (*source)->poll(200ms, 256, [&](const core::RecordView& record) { view.apply(record); });
     if (!read && !read.error().retryable() && read.error().code != core::Code::data_loss) {
       return false;
     }
@@ -212,9 +212,9 @@ int stops_list(const StopWordOptions& options) {
   if (options.json) {
     std::cout << core::to_json(core::Value(std::move(list))) << "\n";
   } else {
-    std::cout << (rows.size() > 1      ? core::text_table(rows)
-                  : options.all ? "no stops\n"
-                                : "no stops are open; see: tocsin stops list --all\n");
+    std::cout << (rows.size() > 1 ? core::text_table(rows)
+                  : options.all   ? "no stops\n"
+                                  : "no stops are open; see: tocsin stops list --all\n");
   }
   return kOk;
 }
@@ -229,18 +229,19 @@ int stops_show(const StopWordOptions& options) {
     std::cout << core::to_json(value_of(*stop, view)) << "\n";
     return kOk;
   }
-  std::vector<core::TableRow> rows{{"ID", stop->id},
-                                   {"State", stop->state()},
-                                   {"Run", name_of(*stop, view) + ", " + core::to_text(stop->run())},
-                                   {"Because", core::visible(because(*stop))}};
+  std::vector<core::TableRow> rows{
+      {"ID", stop->id},
+      {"State", stop->state()},
+      {"Run", name_of(*stop, view) + ", " + core::to_text(stop->run())},
+      {"Because", core::visible(because(*stop))}};
   if (const StopRequest* request = stop->request) {
-    rows.push_back({"Waits by", core::visible(request->why) + ", " +
-                                    core::visible(request->integration)});
+    rows.push_back(
+        {"Waits by", core::visible(request->why) + ", " + core::visible(request->integration)});
     rows.push_back({"Asked", core::to_rfc3339(request->asked_at)});
     rows.push_back({"Until", core::to_rfc3339(request->until) + ", then " + request->on_timeout});
     if (request->decided_at) {
-      rows.push_back({"Decided", request->state + " by " + core::visible(request->decided_by) + ", " +
-                                     core::to_rfc3339(*request->decided_at)});
+      rows.push_back({"Decided", request->state + " by " + core::visible(request->decided_by) +
+                                     ", " + core::to_rfc3339(*request->decided_at)});
     }
     if (!request->comment.empty()) rows.push_back({"Comment", core::visible(request->comment)});
   }
@@ -277,11 +278,13 @@ int stops_approve(const StopWordOptions& options) {
   }
   if (command_comes(looking, *stop, options.wait)) {
     return say(options, *stop, "requested",
-               "approved, and " + who + " was asked to stop; see: tocsin stops show " + stop->id, kOk);
+               "approved, and " + who + " was asked to stop; see: tocsin stops show " + stop->id,
+               kOk);
   }
   return say(options, *stop, "approved",
              "approved, and no server has asked " + who +
-                 " yet (tocsin up, tocsin route): the word holds, see: tocsin stops show " + stop->id,
+                 " yet (tocsin up, tocsin route): the word holds, see: tocsin stops show " +
+                 stop->id,
              kTemporary);
 }
 
@@ -304,7 +307,8 @@ int stops_cancel(const StopWordOptions& options) {
   } else {
     return no_longer(options, *stop, view);
   }
-  if (const auto written = write_records(looking, records); !written) return refuse(written.error());
+  if (const auto written = write_records(looking, records); !written)
+    return refuse(written.error());
   return say(options, *stop, "cancelled", sentence, kOk);
 }
 

@@ -12,9 +12,9 @@ struct StopWordOptions {
   std::string config_file;  // empty: $TOCSIN_CONFIG, then ./tocsin.yaml
   std::string out;          // kafka://host:9092 or a directory, before any file
   bool json = false;
-  bool all = false;     // list: those that are over too
-  std::string id;       // a command id, or its beginning
-  std::string comment;  // is kept with the word
+  bool all = false;                                // list: those that are over too
+  std::string id;                                  // a command id, or its beginning
+  std::string comment;                             // is kept with the word
   core::Duration wait = std::chrono::seconds(10);  // approve: until the command is written
 };
 

@@ -45,9 +45,9 @@ void check_when(const config::Reader& root, const AppConfig& config) {
 
 // Every top-level key but `rules`.
 constexpr std::array<std::string_view, 17> kSections{
-    "transport", "topics",        "cluster", "labels", "collect", "capture", "engine",  "receivers",
-    "route",     "inhibit_rules", "router",  "http",   "log",     "plugins", "reports", "evidence",
-    "platforms"};
+    "transport", "topics",    "cluster", "labels",        "collect",  "capture",
+    "engine",    "receivers", "route",   "inhibit_rules", "router",   "http",
+    "log",       "plugins",   "reports", "evidence",      "platforms"};
 
 std::vector<std::string> files_of(const config::Reader& root, const AppConfig& config,
                                   const std::string& path) {

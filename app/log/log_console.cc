@@ -27,7 +27,7 @@ struct Phrase {
   std::string_view text;
 };
 
-constexpr std::array<Phrase, 26> kPhrases{{
+constexpr std::array<Phrase, 28> kPhrases{{
     {"issue_fired", "ISSUE", "",
      "{job}: {rule}[, in {shadow}] ({severity}): {summary}\t[ → {advice}]"},
     {"issue_resolved", "OVER ", kGreen,

@@ -33,8 +33,8 @@ core::Status PlatformStopsStage::open(const Instant& now) {
   caller_ = callers_();
   std::vector<actions::PlatformStop*> platforms;
   for (const auto& one : platforms_) platforms.push_back(one.get());
-  agent_ = std::make_unique<actions::PlatformAgent>(std::move(platforms), *caller_, log_,
-                                                    telemetry_);
+  agent_ =
+      std::make_unique<actions::PlatformAgent>(std::move(platforms), *caller_, log_, telemetry_);
   if (opened_ == core::WallTime{}) opened_ = now.wall;
   agent_->started(opened_);
   return core::ok();

@@ -13,11 +13,11 @@
 
 #include "app/recordings/moment.h"
 #include "core/command.h"
+#include "core/fields/stop_request.h"
 #include "core/issue.h"
 #include "core/notification.h"
 #include "core/record_source.h"
 #include "core/stop_course.h"
-#include "core/fields/stop_request.h"
 #include "ingest/ingest.h"
 #include "routing/routing.h"
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/result.h"
 #include "core/fields/stop_request.h"
+#include "core/result.h"
 #include "core/time.h"
 #include "routing/suppress/controls.h"
 

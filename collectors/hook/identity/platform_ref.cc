@@ -62,9 +62,8 @@ Launcher platform_of(const Variables& env) {
     return kubernetes(env, uid, named.empty() ? env.text({"JOB_NAME"}) : named);
   }
   if (const std::string arn = env.text({"TRAINING_JOB_ARN"}); !arn.empty()) {
-    return {"sagemaker",
-            "sagemaker:" + arn,
-            {{"name", env.text({"TRAINING_JOB_NAME"})}, {"arn", arn}}};
+    return {
+        "sagemaker", "sagemaker:" + arn, {{"name", env.text({"TRAINING_JOB_NAME"})}, {"arn", arn}}};
   }
   if (const std::string flux = env.text({"FLUX_JOB_ID"}); !flux.empty()) {
     return {"flux", "flux:" + env.text({"FLUX_URI"}) + "/" + flux, {{"job_id", flux}}};

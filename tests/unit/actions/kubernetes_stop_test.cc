@@ -23,7 +23,8 @@ std::string job(const std::string& uid, const std::string& spec, const std::stri
 
 struct KubernetesBench : PlatformBench {
   explicit KubernetesBench(const std::string& more = "")
-      : PlatformBench("{kubernetes: {url: 'https://k8s.example', token: canary-token" + more + "}}") {
+      : PlatformBench("{kubernetes: {url: 'https://k8s.example', token: canary-token" + more +
+                      "}}") {
     fence = core::ValueMap{{"platform", "k8s-job"}, {"namespace", "ml"}, {"name", "bert"},
                            {"uid", kUid},           {"pid", 7},          {"pid_start", 8}};
   }
@@ -41,9 +42,8 @@ TEST(KubernetesStop, SuspendsTheJobOnlyIfItStillHasTheUid) {
   const HttpRequest& patch = bench.http.requests[1];
   EXPECT_EQ(patch.body, R"([{"op":"test","path":"/metadata/uid","value":"4f5a8e1c-0001"},)"
                         R"({"op":"add","path":"/spec/suspend","value":true}])");
-  EXPECT_THAT(patch.headers,
-              ::testing::Contains(std::pair<std::string, std::string>(
-                  "content-type", "application/json-patch+json")));
+  EXPECT_THAT(patch.headers, ::testing::Contains(std::pair<std::string, std::string>(
+                                 "content-type", "application/json-patch+json")));
   EXPECT_THAT(patch.headers, ::testing::Contains(std::pair<std::string, std::string>(
                                  "authorization", "Bearer canary-token")));
 }
@@ -82,7 +82,8 @@ TEST(KubernetesStop, AnotherObjectOfThatNameIsLeftAlone) {
 TEST(KubernetesStop, AFailedTestIsReadAgain) {
   KubernetesBench bench;
   bench.answer(200, job(kUid, "", R"("active":2)"));
-  bench.answer(422, R"({"kind":"Status","status":"Failure","message":"the server rejected our request"})");
+  bench.answer(
+      422, R"({"kind":"Status","status":"Failure","message":"the server rejected our request"})");
   bench.answer(200, job("other", "", R"("active":2)"));
   EXPECT_EQ(bench.carry_out(PlatformRung::graceful).seen, PlatformSeen::stale);
 }
@@ -104,8 +105,7 @@ TEST(KubernetesStop, EachEndIsProof) {
     bench.answer(status, body);
     return bench.carry_out(PlatformRung::look).seen;
   };
-  const std::string suspended =
-      R"("conditions":[{"type":"Suspended","status":"True"}])";
+  const std::string suspended = R"("conditions":[{"type":"Suspended","status":"True"}])";
   EXPECT_EQ(seen(200, job(kUid, R"("suspend":true)", suspended)), PlatformSeen::ended);
   // Its pods still end: that is no proof.
   EXPECT_EQ(seen(200, job(kUid, R"("suspend":true)", suspended + R"(,"active":1)")),
@@ -122,7 +122,8 @@ TEST(KubernetesStop, EachEndIsProof) {
 
 // A 404 of a proxy, or of a server without the kind, is no end.
 TEST(KubernetesStop, ANotFoundOfSomethingElseProvesNothing) {
-  for (const char* body : {"404 page not found", R"({"reason":"NotFound","details":{"name":"x"}})"}) {
+  for (const char* body :
+       {"404 page not found", R"({"reason":"NotFound","details":{"name":"x"}})"}) {
     KubernetesBench bench;
     bench.answer(404, body);
     EXPECT_EQ(bench.carry_out(PlatformRung::look).seen, PlatformSeen::denied) << body;
@@ -169,12 +170,14 @@ TEST(KubernetesStop, OfAQueueTheWorkloadIsEnded) {
   KubernetesBench bench;
   const std::string queued = R"(,"labels":{"kueue.x-k8s.io/queue-name":"gpus"})";
   bench.answer(200, job(kUid, R"("suspend":false)", R"("active":2)", queued));
-  bench.answer(200, R"({"items":[{"metadata":{"name":"job-bert-1","uid":"w1","ownerReferences":[{"uid":")" +
-                        std::string(kUid) + R"("}]},"spec":{"active":true}}]})");
+  bench.answer(
+      200, R"({"items":[{"metadata":{"name":"job-bert-1","uid":"w1","ownerReferences":[{"uid":")" +
+               std::string(kUid) + R"("}]},"spec":{"active":true}}]})");
   bench.answer(200, "{}");
   const auto answer = bench.carry_out(PlatformRung::graceful);
   EXPECT_TRUE(answer.asked) << answer.detail;
-  const std::string space = "https://k8s.example/apis/kueue.x-k8s.io/v1beta1/namespaces/ml/workloads";
+  const std::string space =
+      "https://k8s.example/apis/kueue.x-k8s.io/v1beta1/namespaces/ml/workloads";
   EXPECT_THAT(bench.asked(),
               ElementsAre("GET " + kJobUrl,
                           "GET " + space + "?labelSelector=kueue.x-k8s.io%2Fjob-uid%3D" + kUid,
@@ -185,8 +188,11 @@ TEST(KubernetesStop, OfAQueueTheWorkloadIsEnded) {
 
 TEST(KubernetesStop, AWorkloadOfAnotherObjectIsNotEnded) {
   KubernetesBench bench;
-  bench.answer(200, job(kUid, "", R"("active":2)", R"(,"labels":{"kueue.x-k8s.io/queue-name":"g"})"));
-  bench.answer(200, R"({"items":[{"metadata":{"name":"w","uid":"w1","ownerReferences":[{"uid":"other"}]}}]})");
+  bench.answer(200,
+               job(kUid, "", R"("active":2)", R"(,"labels":{"kueue.x-k8s.io/queue-name":"g"})"));
+  bench.answer(
+      200,
+      R"({"items":[{"metadata":{"name":"w","uid":"w1","ownerReferences":[{"uid":"other"}]}}]})");
   EXPECT_EQ(bench.carry_out(PlatformRung::graceful).seen, PlatformSeen::unreachable);
   EXPECT_EQ(bench.http.requests.size(), 2u);
 }
@@ -225,10 +231,11 @@ TEST(KubernetesStop, KnowsTheOtherKinds) {
 TEST(KubernetesStop, WithoutAUidTheTimeTells) {
   const auto seen = [](const char* opened) {
     KubernetesBench bench;
-    bench.fence = core::ValueMap{{"platform", "k8s-job"},
-                                 {"namespace", "ml"},
-                                 {"name", "bert"},
-                                 {"opened", core::nanoseconds(*core::parse_rfc3339(opened)) / 1'000'000'000}};
+    bench.fence =
+        core::ValueMap{{"platform", "k8s-job"},
+                       {"namespace", "ml"},
+                       {"name", "bert"},
+                       {"opened", core::nanoseconds(*core::parse_rfc3339(opened)) / 1'000'000'000}};
     bench.answer(200, job("any", "", R"("active":2)"));
     bench.answer(200, "{}");
     return bench.carry_out(PlatformRung::graceful).seen;
@@ -242,7 +249,8 @@ TEST(KubernetesStop, ReachesOnlyWhatIsAFence) {
   const auto reaches = [&](core::ValueMap fence) { return bench.platform->reaches(fence); };
   EXPECT_TRUE(bench.platform->reaches(bench.fence));
   EXPECT_FALSE(reaches({{"platform", "k8s-job"}, {"namespace", "ml"}, {"name", "bert"}}));
-  EXPECT_FALSE(reaches({{"platform", "slurm"}, {"namespace", "ml"}, {"name", "bert"}, {"uid", "u"}}));
+  EXPECT_FALSE(
+      reaches({{"platform", "slurm"}, {"namespace", "ml"}, {"name", "bert"}, {"uid", "u"}}));
   for (const char* name : {"../secrets/x", "a/b", "", "A", "-a", "a-", "a..b", "a?x=1"}) {
     EXPECT_FALSE(
         reaches({{"platform", "k8s-job"}, {"namespace", "ml"}, {"name", name}, {"uid", "u"}}))

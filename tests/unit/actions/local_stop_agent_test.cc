@@ -76,9 +76,8 @@ TEST(LocalStopAgent, PassesOverProcessesOfOtherMachines) {
 // The platform that runs it ends it: a signal from here would be a second stop.
 TEST(LocalStopAgent, LeavesAloneWhatAPlatformEnds) {
   Agent node;
-  node.agent->leave([](const core::Value& fence) {
-    return core::text_at(fence, "platform") == "slurm";
-  });
+  node.agent->leave(
+      [](const core::Value& fence) { return core::text_at(fence, "platform") == "slurm"; });
   auto command = stop_command();
   core::ValueMap fence = *core::as<core::ValueMap>(fence_value(kFence));
   fence.emplace_back("platform", "slurm");

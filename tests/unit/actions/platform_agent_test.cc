@@ -54,8 +54,11 @@ core::Command platform_command(bool allow_force = false, const char* platform = 
   core::ValueMap args = *core::as<core::ValueMap>(out.args);
   for (auto& [name, value] : args) {
     if (name == "fence") {
-      value = core::ValueMap{{"platform", platform}, {"uid", "u1"},     {"pid", 4711},
-                             {"pid_start", 998877},  {"host", "pod-1"}};
+      value = core::ValueMap{{"platform", platform},
+                             {"uid", "u1"},
+                             {"pid", 4711},
+                             {"pid_start", 998877},
+                             {"host", "pod-1"}};
     }
   }
   out.args = std::move(args);
@@ -174,10 +177,17 @@ TEST(PlatformAgent, WhatIsAnotherNowIsNeverStopped) {
   leader.tick(30s);
   EXPECT_THAT(leader.tick(31s), ElementsAre(StopState::rejected_stale));
   EXPECT_EQ(leader.platform.effects, 0);
-  const auto issue = stop_failed_issue(
-      {"cmd_one", kRun, 1, StopState::platform_graceful, StopState::rejected_stale, leader.reason,
-       kStart + 31s, "bert", {}, "r"},
-      "c1");
+  const auto issue = stop_failed_issue({"cmd_one",
+                                        kRun,
+                                        1,
+                                        StopState::platform_graceful,
+                                        StopState::rejected_stale,
+                                        leader.reason,
+                                        kStart + 31s,
+                                        "bert",
+                                        {},
+                                        "r"},
+                                       "c1");
   ASSERT_TRUE(issue);
   EXPECT_THAT(issue->summary, HasSubstr("Job ml/bert is another object now"));
 }
@@ -213,8 +223,9 @@ TEST(PlatformAgent, ForceOnlyWhereItIsAllowed) {
   gentle.command(0s, platform_command(false));
   for (const auto at : {30s, 31s, 60s, 120s}) gentle.tick(at);
   EXPECT_THAT(gentle.tick(3min), ElementsAre(StopState::failed));
-  EXPECT_EQ(gentle.reason,
-            "still running after the platform's stop, its forced stop is not allowed (allow_force)");
+  EXPECT_EQ(
+      gentle.reason,
+      "still running after the platform's stop, its forced stop is not allowed (allow_force)");
   EXPECT_EQ(gentle.platform.effects, 1);
 
   Leader forceful;
@@ -229,7 +240,8 @@ TEST(PlatformAgent, ForceOnlyWhereItIsAllowed) {
 
 TEST(PlatformAgent, APlatformThatIsAwayIsAskedAgain) {
   Leader leader;
-  leader.platform.answer = {PlatformSeen::unreachable, "Kubernetes cannot be asked: no route", false};
+  leader.platform.answer = {PlatformSeen::unreachable, "Kubernetes cannot be asked: no route",
+                            false};
   leader.command(0s, platform_command());
   leader.tick(30s);
   EXPECT_THAT(leader.tick(31s), IsEmpty());
@@ -239,7 +251,8 @@ TEST(PlatformAgent, APlatformThatIsAwayIsAskedAgain) {
   EXPECT_EQ(leader.platform.effects, 1);
 
   Leader never;
-  never.platform.answer = {PlatformSeen::unreachable, "Kubernetes cannot be asked: no route", false};
+  never.platform.answer = {PlatformSeen::unreachable, "Kubernetes cannot be asked: no route",
+                           false};
   never.command(0s, platform_command());
   never.tick(30s);
   never.tick(31s);

@@ -59,8 +59,8 @@ TEST(RayStop, ReachesNoIdThatIsAPath) {
   RayBench bench;
   EXPECT_TRUE(bench.platform->reaches(bench.fence));
   for (const char* id : {"..", "a/b", "", "a?b"}) {
-    EXPECT_FALSE(bench.platform->reaches(core::ValueMap{
-        {"platform", "ray"}, {"submission_id", id}, {"opened", std::int64_t{1}}}))
+    EXPECT_FALSE(bench.platform->reaches(
+        core::ValueMap{{"platform", "ray"}, {"submission_id", id}, {"opened", std::int64_t{1}}}))
         << id;
   }
 }

@@ -21,8 +21,9 @@ std::string described(const std::string& status, const std::string& arn = kArn,
 
 struct SageMakerBench : PlatformBench {
   SageMakerBench()
-      : PlatformBench("{sagemaker: {aws: {region: eu-central-1, access_key_id: AKIDEXAMPLE, "
-                      "secret_access_key: canary-secret}}}") {
+      : PlatformBench(
+            "{sagemaker: {aws: {region: eu-central-1, access_key_id: AKIDEXAMPLE, "
+            "secret_access_key: canary-secret}}}") {
     fence = core::ValueMap{{"platform", "sagemaker"},
                            {"name", "Bert-1"},
                            {"arn", kArn},
@@ -83,7 +84,9 @@ TEST(SageMakerStop, NotFoundProvesNothing) {
 TEST(SageMakerStop, OneThatEndedMeanwhileHasEnded) {
   SageMakerBench bench;
   bench.answer(200, described("InProgress"));
-  bench.answer(400, R"({"__type":"ValidationException","message":"The request was rejected because the training job is in status Completed."})");
+  bench.answer(
+      400,
+      R"({"__type":"ValidationException","message":"The request was rejected because the training job is in status Completed."})");
   bench.answer(200, described("Completed"));
   EXPECT_EQ(bench.carry_out(PlatformRung::graceful).seen, PlatformSeen::ended);
 }

@@ -13,8 +13,8 @@ using namespace testing_support;
 
 const std::string kSlurmJob = "https://slurm.example/slurm/v0.0.41/job/77";
 
-std::string slurm_job(const std::string& state, int restarts = 1, std::int64_t start = 1'767'323'000,
-                      const std::string& cluster = "c1") {
+std::string slurm_job(const std::string& state, int restarts = 1,
+                      std::int64_t start = 1'767'323'000, const std::string& cluster = "c1") {
   return R"({"jobs":[{"job_id":77,"job_state":[)" + state + R"(],"cluster":")" + cluster +
          R"(","restart_cnt":)" + std::to_string(restarts) +
          R"(,"start_time":{"set":true,"infinite":false,"number":)" + std::to_string(start) +
@@ -25,8 +25,10 @@ struct SlurmBench : PlatformBench {
   explicit SlurmBench(const std::string& more = "")
       : PlatformBench("{slurm: {url: 'https://slurm.example', token: canary-token, user: tocsin" +
                       more + "}}") {
-    fence = core::ValueMap{{"platform", "slurm"}, {"job_id", "77"},
-                           {"cluster", "c1"},     {"restart_cnt", 1},
+    fence = core::ValueMap{{"platform", "slurm"},
+                           {"job_id", "77"},
+                           {"cluster", "c1"},
+                           {"restart_cnt", 1},
                            {"start_time", std::int64_t{1'767'323'000}}};
   }
 };
@@ -42,9 +44,10 @@ TEST(SlurmStop, CancelsTheJobAndReadsItAgain) {
   EXPECT_TRUE(answer.asked);
   EXPECT_THAT(bench.asked(),
               ElementsAre("GET " + kSlurmJob, "DELETE " + kSlurmJob, "GET " + kSlurmJob));
-  EXPECT_THAT(bench.http.requests[1].headers, ::testing::IsSupersetOf({
-                  std::pair<std::string, std::string>("x-slurm-user-name", "tocsin"),
-                  std::pair<std::string, std::string>("x-slurm-user-token", "canary-token")}));
+  EXPECT_THAT(bench.http.requests[1].headers,
+              ::testing::IsSupersetOf(
+                  {std::pair<std::string, std::string>("x-slurm-user-name", "tocsin"),
+                   std::pair<std::string, std::string>("x-slurm-user-token", "canary-token")}));
 }
 
 TEST(SlurmStop, AJobThatWasCancelledIsNotCancelledAgain) {
@@ -69,7 +72,9 @@ TEST(SlurmStop, AnotherStartOfTheSameIdIsLeftAlone) {
 
 TEST(SlurmStop, WithoutAStartTimeTheOpeningTells) {
   SlurmBench bench;
-  bench.fence = core::ValueMap{{"platform", "slurm"}, {"job_id", "77"}, {"restart_cnt", 1},
+  bench.fence = core::ValueMap{{"platform", "slurm"},
+                               {"job_id", "77"},
+                               {"restart_cnt", 1},
                                {"opened", std::int64_t{1'767'323'030}}};
   ASSERT_TRUE(bench.platform->reaches(bench.fence));
   bench.answer(200, slurm_job(R"("RUNNING")"));
@@ -100,12 +105,15 @@ TEST(SlurmStop, ErrorsInA200Count) {
 
   SlurmBench done;
   done.answer(200, slurm_job(R"("RUNNING")"));
-  done.answer(200, R"({"errors":[{"error_number":2021,"description":"Job/step already completing or completed"}]})");
+  done.answer(
+      200,
+      R"({"errors":[{"error_number":2021,"description":"Job/step already completing or completed"}]})");
   done.answer(200, slurm_job(R"("COMPLETED")"));
   EXPECT_EQ(done.carry_out(PlatformRung::graceful).seen, PlatformSeen::ended);
 
   SlurmBench purged;
-  purged.answer(500, R"({"errors":[{"error_number":2017,"description":"Invalid job id specified"}]})");
+  purged.answer(500,
+                R"({"errors":[{"error_number":2017,"description":"Invalid job id specified"}]})");
   EXPECT_EQ(purged.carry_out(PlatformRung::look).seen, PlatformSeen::ended);
 }
 
@@ -139,8 +147,9 @@ TEST(SlurmStop, JobsOfOtherClustersAreNotItsBusiness) {
   SlurmBench bench(", cluster: c2");
   EXPECT_FALSE(bench.platform->reaches(bench.fence));
   EXPECT_NE(PlatformBench("{slurm: {url: 'https://s.example'}}").errors, "");  // no token
-  EXPECT_THAT(PlatformBench("{slurm: {url: 'https://s.example', token: t, version: 'v0/../x'}}").errors,
-              HasSubstr("expected a text such as v0.0.41"));
+  EXPECT_THAT(
+      PlatformBench("{slurm: {url: 'https://s.example', token: t, version: 'v0/../x'}}").errors,
+      HasSubstr("expected a text such as v0.0.41"));
 }
 
 }  // namespace

@@ -37,7 +37,15 @@ struct Desk {
   void hear(const core::StopRequest& request) { approvals.on_record(request.id, request); }
   StopApprovals approvals;
   StopLedger ledger;
-  std::optional<core::CurrentRun> run = core::CurrentRun{1, {{"h1", "b/1"}}, false};
+  std::optional<core::CurrentRun> run = running();
+
+ private:
+  static core::CurrentRun running() {
+    core::CurrentRun out;
+    out.attempt = 1;
+    out.launch = {{"h1", "b/1"}};
+    return out;
+  }
 };
 
 std::vector<std::string> rules_of(const std::vector<core::Issue>& issues) {
@@ -169,10 +177,11 @@ TEST(StopApprovals, AnOldWordIsForgotten) {
 
 TEST(StopApprovals, TheMessageHasTheCommandToPaste) {
   const auto issue = stop_waits_issue(a_request(), "c1", {"--from", "/data/my journal"});
-  EXPECT_THAT(issue.recommendation, HasSubstr("tocsin stops approve " + a_request().id +
-                                              " --from '/data/my journal'"));
+  EXPECT_THAT(issue.recommendation,
+              HasSubstr("tocsin stops approve " + a_request().id + " --from '/data/my journal'"));
   EXPECT_THAT(issue.recommendation, HasSubstr("tocsin stops cancel " + a_request().id));
-  EXPECT_THAT(issue.summary, HasSubstr("digits is to be stopped (attempt 1) and waits for approval"));
+  EXPECT_THAT(issue.summary,
+              HasSubstr("digits is to be stopped (attempt 1) and waits for approval"));
   EXPECT_THAT(issue.summary, HasSubstr("loss became NaN"));
   EXPECT_FALSE(issue.labels.has("tensor")) << "it is about the whole run";
   EXPECT_LT(issue.sequence, stop_waits_over(a_request(), "c1").sequence);
@@ -188,7 +197,8 @@ TEST(StopApprovals, ARecordComesBackWhole) {
   EXPECT_EQ(read->decided_at, request.decided_at);
   EXPECT_EQ(read->until, request.until);
   EXPECT_EQ(core::stop_request_record(request).key, "approval/" + request.id);
-  EXPECT_FALSE(core::read_stop_request(R"({"id":"x","run":{"uid":"4e3046d4-8c1f-5278-82e3-ea3595bc5999","attempt":1},"state":"maybe"})"));
+  EXPECT_FALSE(core::read_stop_request(
+      R"({"id":"x","run":{"uid":"4e3046d4-8c1f-5278-82e3-ea3595bc5999","attempt":1},"state":"maybe"})"));
   EXPECT_FALSE(core::read_stop_request("{"));
 }
 

@@ -25,11 +25,11 @@ TEST(StopWaits, NothingIsAskedOfTheRun) {
   const auto out = deliver(*stop, sample_notification());
   EXPECT_EQ(out.outcome, core::OutcomeClass::delivered);
   EXPECT_EQ(out.code, "awaiting_approval");
-  EXPECT_THAT(out.detail, HasSubstr("tocsin stops approve cmd_76jsz"));
+  EXPECT_THAT(out.detail, HasSubstr("tocsin stops approve cmd_76sjz"));
   EXPECT_TRUE(bench.commands.empty());
   ASSERT_EQ(bench.records.size(), 1u);
   EXPECT_EQ(bench.records[0].topic, "router-control");
-  EXPECT_EQ(bench.records[0].key, "approval/cmd_76jszs23utzfmje34sq7tnw4rf");
+  EXPECT_EQ(bench.records[0].key, "approval/cmd_76sjzs23utzfmje34sq7tnw4rf");
   const auto request = bench.written();
   EXPECT_EQ(request.state, "waiting");
   EXPECT_EQ(request.why, "approval: always");
@@ -55,8 +55,7 @@ TEST(StopWaits, OneRequestForAllIssuesOfAnAttempt) {
 
 TEST(StopWaits, OnlyWhereAConditionHolds) {
   WordBench bench;
-  const auto stop =
-      bench.make("stop_training", "{armed: true, approval: 'env=prod, job=digits'}");
+  const auto stop = bench.make("stop_training", "{armed: true, approval: 'env=prod, job=digits'}");
   EXPECT_EQ(deliver(*stop, sample_notification()).code, "awaiting_approval");
   EXPECT_EQ(bench.written().why, "approval: job=digits");
   WordBench other;
