@@ -27,7 +27,7 @@ struct Phrase {
   std::string_view text;
 };
 
-constexpr std::array<Phrase, 27> kPhrases{{
+constexpr auto kPhrases = std::to_array<Phrase>({
     {"issue_fired", "ISSUE", "",
      "{job}: {rule}[, in {shadow}] ({severity}): {summary}\t[ → {advice}]"},
     {"issue_resolved", "OVER ", kGreen,
@@ -50,6 +50,8 @@ constexpr std::array<Phrase, 27> kPhrases{{
     {"capture_answered", "REPLY", kCyan,
      "{action}: {phase}[ from step {effective_step}][: {reason}]\t[  {worker}][, run {run}]"},
     {"stop_state_changed", "STOP ", kYellow, "{from} → {to}[: {reason}]\t[  run {run}]"},
+    {"platform_asked", "STOP ", kYellow, "{detail}\t[  {command}]"},
+    {"platform_unreachable", "WARN ", kYellow, "{detail}; asked again\t[  {command}]"},
     {"started", "INFO ", "", "tocsin {version} listens on http://{http}"},
     {"ready", "INFO ", kGreen, "ready: {transport}\t  http://{http}/metrics"},
     {"stopping", "INFO ", "", "stopping (signal {signal}); a second signal ends at once"},
@@ -68,7 +70,7 @@ constexpr std::array<Phrase, 27> kPhrases{{
     {"commit_failed", "WARN ", kYellow, "a commit failed and is retried: {error}\t[  {stage}]"},
     {"record_refused", "WARN ", kYellow, "a record cannot be read: {error}\t[  {topic}]"},
     {"journal_records_lost", "WARN ", kYellow, "the journal lost records: {error}"},
-}};
+});
 
 const Phrase* phrase_of(std::string_view event) {
   for (const Phrase& phrase : kPhrases) {

@@ -7,6 +7,7 @@
 #include "core/text.h"
 #include "core/visible_text.h"
 #include "routing/suppress/delivery_orders.h"
+#include "routing/suppress/approvals.h"
 #include "routing/suppress/silences.h"
 
 namespace tocsin::routing {
@@ -27,6 +28,9 @@ constexpr std::array kControlKinds{
     ControlKind{"endpoint", "endpoint/<integration>",
                 "people, by `tocsin endpoint disable`, `tocsin endpoint enable`",
                 "the integration is enabled again", make<DeliveryOrders>},
+    ControlKind{"approval", "approval/<command id>",
+                "`stop_training`; people, by `tocsin stops`; the leader's `runs`",
+                "nobody waits for it any more", make<Approvals>},
     ControlKind{"silence", "silence/<id>", "people, by `tocsin silence`",
                 "the silence is taken back", make<Silences>},
 };
