@@ -20,7 +20,7 @@ constexpr Duration kSpare = std::chrono::seconds(60);
 constexpr Duration kUnstated = std::chrono::minutes(5);
 constexpr Duration kLongestKept = std::chrono::hours(24);
 constexpr std::size_t kMaxTokenText = 16 * 1024;
-constexpr std::size_t kMaxAnswer = 64 * 1024;
+constexpr std::size_t kMaxTokenAnswer = 64 * 1024;
 constexpr std::size_t kMaxWords = 500;
 
 GivenToken no_token(OutcomeClass outcome, std::string detail) {
@@ -35,7 +35,7 @@ GivenToken no_token(OutcomeClass outcome, std::string detail) {
 /// RFC 6749 §5.2: {"error": "invalid_client", "error_description": "…"}; else the answer as it is.
 std::string refusal_words(const HttpResponse& response) {
   std::string out = std::to_string(response.status);
-  const auto parsed = core::parse_json(response.body, kMaxAnswer);
+  const auto parsed = core::parse_json(response.body, kMaxTokenAnswer);
   const core::Value* error = parsed ? core::find(*parsed, "error") : nullptr;
   const auto* name = core::as<std::string>(error);
   if (name == nullptr) return out + " " + response.body;
@@ -166,7 +166,7 @@ GivenToken OAuth2Token::fetch(const HttpRequest& like, const std::string& secret
 
 GivenToken OAuth2Token::keep(const HttpResponse& response, Opened& opened) {
   // Never the answer's own words: it is the credential.
-  const auto parsed = core::parse_json(response.body, kMaxAnswer);
+  const auto parsed = core::parse_json(response.body, kMaxTokenAnswer);
   if (!parsed) return no_token(OutcomeClass::configuration, "the answer of token_url is no JSON");
   const auto* token = core::as<std::string>(core::find(*parsed, "access_token"));
   if (token == nullptr) {

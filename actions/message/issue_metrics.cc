@@ -79,7 +79,7 @@ std::string label_value(const std::string& value) {
 std::string series_of(const core::Labels& labels, const std::vector<Allowed>& allowed) {
   std::string out;
   for (const Allowed& one : allowed) {
-    if (!labels.has(one.name)) continue;
+    if (labels.get(one.name).empty()) continue;  // an empty one is none (Prometheus data model)
     out += (out.empty() ? "" : ",") + one.printed + "=" +
            quoted_label(label_value(labels.get(one.name)));
   }
@@ -151,7 +151,7 @@ struct IssueMetrics::State {
   [[nodiscard]] IssueSeries data_of(const Sum& sum) const REQUIRES(mutex) {
     IssueSeries out{{}, sum.active, sum.transition, sum.episodes};
     for (const Allowed& one : allowed) {
-      if (!sum.labels->has(one.name)) continue;
+      if (sum.labels->get(one.name).empty()) continue;
       out.labels.emplace_back(one.printed, label_value(sum.labels->get(one.name)));
     }
     std::sort(out.labels.begin(), out.labels.end());

@@ -26,7 +26,7 @@ class OpenSocket {
   int fd_;
 };
 
-core::Error not_sent(const std::string& target) {
+core::Error datagram_not_sent(const std::string& target) {
   return core::Error{core::Code::unavailable,
                      target + ": " + std::generic_category().message(errno)};
 }
@@ -46,11 +46,11 @@ class UdpSender final : public DatagramSender {
     const OpenSocket open(*found);
     // Connected, a socket hears that nobody listens: at the send after the one that met nobody.
     if (open.get() < 0 || connect(open.get(), found->ai_addr, found->ai_addrlen) != 0) {
-      return not_sent(target);
+      return datagram_not_sent(target);
     }
     for (const std::string& datagram : datagrams) {
       if (::send(open.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL) < 0) {
-        return not_sent(target);
+        return datagram_not_sent(target);
       }
     }
     return core::ok();

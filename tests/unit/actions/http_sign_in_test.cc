@@ -22,15 +22,15 @@ using ::testing::Pair;
 using namespace testing_support;
 using core::OutcomeClass;
 
-constexpr char kHook[] = "https://hooks.example/in";
-constexpr char kTokens[] = "https://login.example/token";
+constexpr char kSignInHook[] = "https://hooks.example/in";
+constexpr char kSignInTokens[] = "https://login.example/token";
 
 std::string sign_in_hook(const std::string& keys) {
-  return "{url: '" + std::string(kHook) + "', " + keys + "}";
+  return "{url: '" + std::string(kSignInHook) + "', " + keys + "}";
 }
 std::string sign_in_oauth2(const std::string& more = "") {
   return sign_in_hook("oauth2: {client_id: 'id one', client_secret: 's3cret/x', token_url: '" +
-                      std::string(kTokens) + "'" + more + "}");
+                      std::string(kSignInTokens) + "'" + more + "}");
 }
 HttpResult answer_of(int status, std::string body) {
   return {HttpFailure::none, "", {status, {}, std::move(body)}};
@@ -68,22 +68,22 @@ TEST(HttpSignIn, ATokenIsFetchedOnceAndUsedUntilShortlyBeforeItsEnd) {
   ASSERT_EQ(bench.http.requests.size(), 2u);
   const HttpRequest& asked = bench.http.requests[0];
   EXPECT_EQ(asked.method, "POST");
-  EXPECT_EQ(asked.url, kTokens);
+  EXPECT_EQ(asked.url, kSignInTokens);
   EXPECT_EQ(asked.body, "grant_type=client_credentials&scope=a.read%20b&audience=x%26y");
   EXPECT_THAT(asked.headers,
               Contains(Pair("authorization", "Basic " + base64("id%20one:s3cret%2Fx"))));
   EXPECT_THAT(asked.headers, Contains(Pair("content-type", "application/x-www-form-urlencoded")));
   EXPECT_TRUE(asked.answers_credential);
-  EXPECT_EQ(bench.http.requests[1].url, kHook);
+  EXPECT_EQ(bench.http.requests[1].url, kSignInHook);
   EXPECT_THAT(bench.http.requests[1].headers, Contains(Pair("authorization", "Bearer tok-1")));
 
   bench.clock.advance(539s);
   deliver(*hook, sample_notification());
-  EXPECT_EQ(count_to(bench.http, kTokens), 1u);
+  EXPECT_EQ(count_to(bench.http, kSignInTokens), 1u);
   bench.clock.advance(1s);  // the last minute
   bench.http.answers.push_back(token_answer("tok-2"));
   deliver(*hook, sample_notification());
-  EXPECT_EQ(count_to(bench.http, kTokens), 2u);
+  EXPECT_EQ(count_to(bench.http, kSignInTokens), 2u);
   EXPECT_THAT(bench.http.requests.back().headers, Contains(Pair("authorization", "Bearer tok-2")));
 }
 
@@ -94,15 +94,15 @@ TEST(HttpSignIn, AShortTokenIsUsedAndOneWithoutAnEndIsNotKeptForEver) {
   deliver(*hook, sample_notification());
   bench.clock.advance(7s);
   deliver(*hook, sample_notification());
-  EXPECT_EQ(count_to(bench.http, kTokens), 1u);
+  EXPECT_EQ(count_to(bench.http, kSignInTokens), 1u);
   bench.clock.advance(1s);
   bench.http.answers.push_back(answer_of(200, R"({"access_token": "tok-2"})"));
   deliver(*hook, sample_notification());
-  EXPECT_EQ(count_to(bench.http, kTokens), 2u);
+  EXPECT_EQ(count_to(bench.http, kSignInTokens), 2u);
   bench.clock.advance(4min);
   bench.http.answers.push_back(token_answer("tok-3"));
   deliver(*hook, sample_notification());
-  EXPECT_EQ(count_to(bench.http, kTokens), 3u);
+  EXPECT_EQ(count_to(bench.http, kSignInTokens), 3u);
 }
 
 TEST(HttpSignIn, AKeptTokenThatIsRefusedIsReplacedOnce) {
@@ -165,7 +165,7 @@ TEST(HttpSignIn, WithoutATokenNothingIsSentAndTheReasonIsTold) {
     EXPECT_EQ(out.code, "oauth2");
     EXPECT_THAT(out.detail, HasSubstr(one.words));
     EXPECT_THAT(out.detail, Not(HasSubstr("s3cret")));
-    EXPECT_EQ(count_to(bench.http, kHook), 0u) << one.words;
+    EXPECT_EQ(count_to(bench.http, kSignInHook), 0u) << one.words;
   }
 }
 
@@ -205,7 +205,7 @@ TEST(HttpSignIn, AnotherSecretInTheFileGetsANewToken) {
   Workbench bench;
   const auto hook = bench.make(
       "webhook", sign_in_hook("oauth2: {client_id: a, client_secret_file: " + file.string() +
-                              ", token_url: '" + kTokens + "'}"));
+                              ", token_url: '" + kSignInTokens + "'}"));
   bench.http.answers.push_back(token_answer("tok-1"));
   deliver(*hook, sample_notification());
   std::ofstream(file) << "other-secret\n";
@@ -223,7 +223,7 @@ TEST(HttpSignIn, AnotherSecretInTheFileGetsANewToken) {
 TEST(HttpSignIn, OneThreadFetchesAndTheOthersWait) {
   struct SlowTokens final : HttpClient {
     HttpResult send(const HttpRequest& request) override {
-      if (request.url != kTokens) return answer_of(204, "");
+      if (request.url != kSignInTokens) return answer_of(204, "");
       ++fetched;
       std::this_thread::sleep_for(50ms);
       return token_answer("tok-1");
@@ -255,7 +255,7 @@ TEST(HttpSignIn, ATrialShowsNeitherSecretNorToken) {
   const Trial trial = try_integration(loaded.receivers.integrations.at(0), bench.environment, {});
   ASSERT_EQ(trial.steps.at(0).exchanges.size(), 2u);
   const std::string shown = core::to_json(to_value(trial));
-  EXPECT_THAT(shown, HasSubstr(kTokens));
+  EXPECT_THAT(shown, HasSubstr(kSignInTokens));
   EXPECT_THAT(shown, HasSubstr("hello <redacted>"));
   EXPECT_THAT(shown, Not(HasSubstr("canary")));
   EXPECT_THAT(shown, Not(HasSubstr("s3cret")));

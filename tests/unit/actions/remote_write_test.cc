@@ -26,7 +26,7 @@ struct ReadSeries {
   bool sorted = true;
   std::vector<std::pair<double, std::int64_t>> samples;
 };
-using Reader = protozero::pbf_reader;
+using PbfReader = protozero::pbf_reader;
 
 std::string plain_of(const std::string& body) {
   std::string out;
@@ -34,7 +34,7 @@ std::string plain_of(const std::string& body) {
   return out;
 }
 
-std::pair<double, std::int64_t> sample_of(Reader sample) {
+std::pair<double, std::int64_t> sample_of(PbfReader sample) {
   std::pair<double, std::int64_t> out{};
   while (sample.next()) {
     if (sample.tag() == 1) {
@@ -56,20 +56,20 @@ void take_label(ReadSeries& series, const std::string& name, const std::string& 
 std::vector<ReadSeries> read_1(const std::string& body) {
   const std::string bytes = plain_of(body);
   std::vector<ReadSeries> out;
-  Reader request(bytes);
+  PbfReader request(bytes);
   while (request.next()) {
     if (request.tag() != 1) {
       request.skip();
       continue;
     }
     ReadSeries& one = out.emplace_back();
-    Reader series = request.get_message();
+    PbfReader series = request.get_message();
     while (series.next()) {
       if (series.tag() == 2) {
         one.samples.push_back(sample_of(series.get_message()));
         continue;
       }
-      Reader label = series.get_message();
+      PbfReader label = series.get_message();
       std::string name;
       std::string value;
       while (label.next()) {
@@ -86,7 +86,7 @@ std::vector<ReadSeries> read_2(const std::string& body) {
   const std::string bytes = plain_of(body);
   std::vector<std::string> symbols;
   std::vector<ReadSeries> out;
-  Reader request(bytes);
+  PbfReader request(bytes);
   while (request.next()) {
     if (request.tag() == 4) {
       symbols.push_back(request.get_string());
@@ -95,7 +95,7 @@ std::vector<ReadSeries> read_2(const std::string& body) {
     EXPECT_EQ(request.tag(), 5u);
     EXPECT_EQ(symbols.at(0), "");
     ReadSeries& one = out.emplace_back();
-    Reader series = request.get_message();
+    PbfReader series = request.get_message();
     while (series.next()) {
       if (series.tag() == 1) {
         const auto refs = series.get_packed_uint32();
@@ -118,7 +118,7 @@ HttpResult written(std::size_t samples) {
           "",
           {204, {{"x-prometheus-remote-write-samples-written", std::to_string(samples)}}, ""}};
 }
-HttpResult answered(int status, std::string body = "") {
+HttpResult remote_answer(int status, std::string body = "") {
   return {HttpFailure::none, "", {status, {}, std::move(body)}};
 }
 
@@ -180,7 +180,7 @@ TEST(RemoteWrite, Sends20AndItsReceiverSaysWhatItWrote) {
   EXPECT_EQ(deliver(*action, sample_notification()).detail, "the receiver wrote 2 of 3 samples");
   EXPECT_EQ(bench.http.requests.size(), 2u);
   // It speaks 2.0: what it does not write now is no sign of 1.0.
-  bench.http.answers.push_back(answered(204));
+  bench.http.answers.push_back(remote_answer(204));
   EXPECT_EQ(deliver(*action, sample_notification()).detail, "the receiver wrote 0 of 3 samples");
   EXPECT_EQ(bench.http.requests.size(), 3u);
 }
@@ -190,7 +190,7 @@ TEST(RemoteWrite, FallsBackTo10AndStaysThere) {
   for (const int status : {415, 204, 400}) {
     Workbench bench;
     const auto action = bench.make("publish_metric", remote_settings());
-    bench.http.answers = {answered(status), answered(204)};
+    bench.http.answers = {remote_answer(status), remote_answer(204)};
     EXPECT_EQ(deliver(*action, sample_notification()).outcome, OutcomeClass::delivered);
     ASSERT_EQ(bench.http.requests.size(), 2u) << status;
     const HttpRequest& request = bench.http.requests[1];
@@ -216,7 +216,7 @@ TEST(RemoteWrite, AVersionThatIsAskedForIsTheOnlyOne) {
               Contains(Pair("x-prometheus-remote-write-version", "0.1.0")));
   const auto two = bench.make("publish_metric", remote_settings(", version: '2'"));
   for (const int status : {415, 204}) {
-    bench.http.answers = {answered(status)};
+    bench.http.answers = {remote_answer(status)};
     const auto out = deliver(*two, sample_notification());
     EXPECT_EQ(out.outcome, OutcomeClass::configuration) << status;
     EXPECT_THAT(out.detail, HasSubstr("does not speak remote write 2.0"));
@@ -234,7 +234,7 @@ TEST(RemoteWrite, OnlyFailuresOfTheReceiverAreTriedAgain) {
   for (const auto& [status, outcome] : cases) {
     Workbench bench;
     const auto action = bench.make("publish_metric", remote_settings(", version: '1'"));
-    bench.http.answers.push_back(answered(status, "out of order"));
+    bench.http.answers.push_back(remote_answer(status, "out of order"));
     const auto out = deliver(*action, sample_notification());
     EXPECT_EQ(out.outcome, outcome) << status;
     EXPECT_EQ(out.detail, "out of order");
