@@ -132,7 +132,7 @@ TEST(RealPrometheus, TakesSeriesAndTheirEnd) {
 TEST(RealPushgateway, HasAGroupUntilItIsDeleted) {
   MetricServer gateway([](int port) -> std::vector<std::string> {
     return {"prometheus-pushgateway", "--log.level=error",
-            "--web.listen-address=127.0.0.1:" + std::to_string(port)};
+            "--persistence.file=", "--web.listen-address=127.0.0.1:" + std::to_string(port)};
   });
   RealBench bench;
   const auto action = bench.make("publish_metric", pushing_to("pushgateway", gateway.url()));

@@ -63,7 +63,7 @@ class Prometheus(RealServer):
 class Pushgateway(RealServer):
     def __init__(self):
         port = free_port()
-        super().__init__(["prometheus-pushgateway", f"--web.listen-address=127.0.0.1:{port}"], port, "/-/ready")
+        super().__init__(["prometheus-pushgateway", "--persistence.file=", f"--web.listen-address=127.0.0.1:{port}"], port, "/-/ready")
 
     def groups(self):
         """{grouping labels: metrics}."""
