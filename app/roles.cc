@@ -226,9 +226,9 @@ void Maker::add_route() {
   const auto show_again = [metrics = &parts_.issue_metrics, picturing](
                               const routing::IssueView& view,
                               std::span<const std::string> integrations) {
-    const bool shown = std::any_of(integrations.begin(), integrations.end(),
-                                   [&](const auto& one) { return picturing.contains(one); });
-    if (shown) metrics->apply({view.issue_key, view.episodes, view.issue});
+    for (const std::string& one : integrations) {
+      if (picturing.contains(one)) metrics->show(one, {view.issue_key, view.episodes, view.issue});
+    }
   };
   auto route = std::make_unique<RouteStage>(std::move(stage), &parts_.board, render,
                                             picturing.empty() ? ShowAgain() : ShowAgain(show_again),

@@ -1,139 +1,126 @@
-// Keeps the state of issues as metrics: for scraping, or as records of the topic `metrics`.
+// Keeps the state of issues as metrics: for scraping, as records of the topic `metrics`, or pushed to
+// a system that takes metrics.
 //
 // Sends       scrape: nothing, the series are served at /metrics/issues. kafka: one record per
-//             issue, key = run uid, value = array of JSON scalars.
-// Retries     kafka only, while the topic cannot be written.
+//             issue, key = run uid, value = array of JSON scalars. All others: actions/metrics/.
+// Retries     while the far side cannot be written to.
 // Idempotent  state is published and not events; episodes are counted absolutely.
-// Needs       scrape: nothing. kafka: the transport of the configuration.
+// Needs       scrape: nothing. kafka: the transport of the configuration. Others: their far side.
 // Source      Prometheus text exposition 0.0.4; docs/wire.md for the records.
 
+#include <algorithm>
+#include <map>
+
 #include "actions/contract/descriptor.h"
-#include "actions/message/event_json.h"
 #include "actions/message/issue_metrics.h"
-#include "core/topics.h"
+#include "actions/metrics/metric_transport.h"
+#include "actions/metrics/pushed_metrics.h"
+#include "actions/metrics/recorded_metrics.h"
 
 namespace tocsin::actions {
 namespace {
 
-struct MetricConfig final : ActionConfig {
-  std::string transport = "scrape";
-  IssueMetrics::Options options;
+constexpr std::string_view kScrape = "scrape";
+constexpr std::string_view kRecords = "kafka";
+
+struct MetricConfig final : ActionConfig, std::enable_shared_from_this<MetricConfig> {
+  std::string transport{kScrape};
+  PushSettings settings;
+  HttpSettings http;
+  std::map<std::string_view, std::unique_ptr<MetricTransport>> pushing;  // by name
+
+  [[nodiscard]] bool pushes() const { return transport != kScrape && transport != kRecords; }
+  [[nodiscard]] bool takes_test_messages() const override { return pushes(); }
 
   [[nodiscard]] core::Result<std::unique_ptr<core::Action>> build(
       const Environment& environment, const IntegrationName& name,
-      const CommonConfig& common) const override;
+      const CommonConfig& common) const override {
+    if (transport == kScrape) return scraped_metrics(settings.series, environment, name);
+    if (transport == kRecords) return recorded_metrics(settings.series.labels, environment, name);
+    auto sink = pushing.at(transport)->sink(http, environment, common);
+    return std::unique_ptr<core::Action>(std::make_unique<PushedMetrics>(
+        settings, shared_from_this(), std::move(sink), environment, name, common));
+  }
 };
 
-core::Value scalar(const core::NotifiedIssue& notified, const char* name, double value,
-                   const std::vector<std::string>& allowed) {
-  const core::Issue& issue = notified.issue;
-  core::ValueMap labels;
-  for (const std::string& label : allowed) {
-    if (issue.labels.has(label)) labels.emplace_back(label, issue.labels.get(label));
+const MetricTransportDescriptor* chosen_transport(const std::string& name) {
+  const auto all = metric_transports();
+  const auto found =
+      std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+std::string names_of_transports(bool (*wanted)(const MetricTransportDescriptor&)) {
+  std::string out;
+  for (const auto& one : metric_transports()) {
+    if (wanted(one)) out += (out.empty() ? "" : ", ") + std::string(one.name);
   }
-  core::ValueMap out{{"run", to_text(issue.run.uid)},
-                     {"job", issue.run.job},
-                     {"attempt", std::uint64_t{issue.run.attempt}},
-                     {"name", name},
-                     {"value", value},
-                     {"time", core::to_rfc3339(issue.time)}};
-  if (issue.step) out.emplace_back("step", *issue.step);
-  if (issue.global_step) out.emplace_back("global_step", *issue.global_step);
-  if (issue.mode) out.emplace_back("mode", std::string(to_string(*issue.mode)));
-  out.emplace_back("labels", std::move(labels));
   return out;
 }
 
-core::OutRecord record_of(const core::NotifiedIssue& notified,
-                          const std::vector<std::string>& allowed) {
-  const core::Issue& issue = notified.issue;
-  const bool firing = issue.status == core::IssueStatus::firing;
-  const core::WallTime transition = firing ? issue.starts_at : issue.ends_at.value_or(issue.time);
-  core::OutRecord out;
-  out.topic = core::topic::kMetrics;
-  out.key = to_text(issue.run.uid);
-  out.value = core::to_json(
-      core::ValueList{scalar(notified, "tocsin_issue_active", firing ? 1 : 0, allowed),
-                      scalar(notified, "tocsin_issue_last_transition_timestamp_seconds",
-                             static_cast<double>(core::nanoseconds(transition)) / 1e9, allowed),
-                      scalar(notified, "tocsin_issue_episodes_total",
-                             static_cast<double>(notified.episode), allowed)});
-  out.timestamp = core::nanoseconds(issue.time);
-  return out;
+/// A key of another transport would do nothing.
+void check_keys(config::Reader& in, const MetricTransportDescriptor* chosen) {
+  for (const auto& one : metric_transports()) {
+    for (const std::string_view key : one.keys) {
+      const bool own = chosen != nullptr && std::find(chosen->keys.begin(), chosen->keys.end(),
+                                                      key) != chosen->keys.end();
+      if (!own && in.has(key)) {
+        in.error(key, "belongs to transport: " + std::string(one.name));
+      }
+    }
+  }
+  if (chosen != nullptr && chosen->over_http) return;
+  for (const std::string_view key : kHttpKeys) {
+    if (!in.has(key)) continue;
+    in.error(key, "belongs to a transport over HTTP: " +
+                      names_of_transports([](const auto& one) { return one.over_http; }));
+  }
 }
 
-class PublishMetric final : public core::Action {
- public:
-  PublishMetric(const MetricConfig& cfg, const Environment& environment)
-      : cfg_(cfg),
-        clock_(environment.clock),
-        metrics_(environment.issue_metrics),
-        publish_(environment.publish) {}
-
-  [[nodiscard]] core::Result<std::string> render(
-      const core::Notification& notification) const override {
-    core::ValueList records;
-    for (const auto& notified : notification.issues) {
-      records.emplace_back(*record_of(notified, cfg_.options.labels).value);
-    }
-    return core::to_json(std::move(records));
+void read_transport(config::Reader& in, MetricConfig& cfg) {
+  std::vector<std::string> names{std::string(kScrape), std::string(kRecords)};
+  std::string help = "scrape: served at /metrics/issues; kafka: records of the topic metrics";
+  for (const auto& one : metric_transports()) {
+    names.emplace_back(one.name);
+    help += "; " + std::string(one.name) + ": " + std::string(one.summary);
   }
-
-  core::AttemptOutcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
-                               std::chrono::milliseconds /*budget*/) override {
-    core::AttemptOutcome out;
-    out.code = cfg_.transport;
-    for (const auto& notified : notification.issues) {
-      if (cfg_.transport == "scrape") {
-        if (!metrics_->apply(notified, clock_->now()))
-          out.detail = "over max_series: not all issues have a series";
-        continue;
-      }
-      if (const auto written = publish_(record_of(notified, cfg_.options.labels)); !written) {
-        out.outcome = written.error().retryable() ? core::OutcomeClass::transient
-                                                  : core::OutcomeClass::configuration;
-        out.code = to_string(written.error().code);
-        out.detail = written.error().message;
-        return out;
-      }
-    }
-    return out;
-  }
-
- private:
-  MetricConfig cfg_;
-  core::Clock* clock_;
-  IssueMetrics* metrics_;
-  std::function<core::Status(const core::OutRecord&)> publish_;
-};
-
-core::Result<std::unique_ptr<core::Action>> MetricConfig::build(
-    const Environment& environment, const IntegrationName& name,
-    const CommonConfig& /*common*/) const {
-  const bool scrape = transport == "scrape";
-  if (scrape && environment.issue_metrics == nullptr) {
-    return core::Error{core::Code::failed_precondition, name.id + ": nothing serves the series"};
-  }
-  if (!scrape && !environment.publish) {
-    return core::Error{core::Code::failed_precondition, name.id + ": no topic to write to"};
-  }
-  if (scrape) environment.issue_metrics->widen(options);
-  return std::unique_ptr<core::Action>(std::make_unique<PublishMetric>(*this, environment));
+  in.optional("transport", cfg.transport, config::one_of(std::move(names)), help);
 }
 
 std::shared_ptr<const ActionConfig> read_publish_metric(config::Reader& in) {
   auto cfg = std::make_shared<MetricConfig>();
-  in.optional("transport", cfg->transport, config::one_of({"scrape", "kafka"}),
-              "scrape: served at /metrics/issues; kafka: records of the topic metrics");
-  in.optional("labels", cfg->options.labels, "labels of an issue that become labels of its series");
-  std::uint64_t max_series = cfg->options.max_series;
+  IssueMetrics::Options& series = cfg->settings.series;
+  read_transport(in, *cfg);
+  in.optional("labels", series.labels, "labels of an issue that become labels of its series");
+  std::uint64_t max_series = series.max_series;
   in.optional("max_series", max_series, config::between<std::uint64_t>(0, 1'000'000'000),
-              "bound of the series kept for scraping; 0: none");
-  cfg->options.max_series = max_series;
-  in.optional("linger", cfg->options.linger, config::at_least(core::Duration{}),
+              "bound of the series kept; 0: none");
+  series.max_series = max_series;
+  in.optional("linger", series.linger, config::at_least(core::Duration{}),
               "how long a resolved issue stays as 0");
-  if (const auto problem = metric_label_problem(cfg->options.labels);
-      cfg->transport == "scrape" && !problem.empty()) {
+  in.optional("interval", cfg->settings.interval,
+              config::between<core::Duration>(std::chrono::seconds(1), std::chrono::hours(24)),
+              "of a transport that pushes: everything is pushed again so often");
+  in.secret("url", cfg->http.url, "where to push, of a transport over HTTP");
+  for (const auto& one : metric_transports()) {
+    auto transport = one.make();
+    transport->declare(in);
+    cfg->pushing.emplace(one.name, std::move(transport));
+  }
+  cfg->http.declare(in);
+  if (in.describing()) return cfg;
+  const MetricTransportDescriptor* chosen = chosen_transport(cfg->transport);
+  check_keys(in, chosen);
+  if (chosen != nullptr && chosen->needs_url && !cfg->http.url.set()) {
+    in.error("url", "transport: " + cfg->transport + " needs url or url_file");
+  }
+  if (chosen != nullptr) {
+    const MetricTransport& transport = *cfg->pushing.at(chosen->name);
+    transport.check(in, cfg->http);
+    if (!cfg->http.url.set()) cfg->http.url = config::Secret::from_value(transport.default_url());
+  }
+  if (const auto problem = metric_label_problem(series.labels);
+      cfg->transport != kRecords && !problem.empty()) {
     in.error("labels", problem);
   }
   return cfg;

@@ -27,6 +27,7 @@ namespace tocsin::actions {
 class HttpClient;
 class Mailer;
 class MqttConnector;
+class DatagramSender;
 class IssueMetrics;
 class StopLedger;
 class StopApprovals;
@@ -66,10 +67,11 @@ struct Environment {
   /// State series that publish_metric keeps and the app serves at /metrics/issues.
   IssueMetrics* issue_metrics = nullptr;
 
-  /// Ports; null: the real adapter (libcurl, libmosquitto). Tests put recording fakes here.
+  /// Ports; null: the real adapter (libcurl, libmosquitto, UDP). Tests put recording fakes here.
   HttpClient* http = nullptr;
   Mailer* mailer = nullptr;
   MqttConnector* mqtt = nullptr;
+  DatagramSender* datagrams = nullptr;
 };
 
 /// Who an action is built for.
@@ -89,6 +91,8 @@ class ActionConfig {
       const CommonConfig& common) const = 0;
   /// What two integrations may not both have, in words; empty: nothing.
   [[nodiscard]] virtual std::string claim() const { return {}; }
+  /// Can a test message be delivered by an action that reads issues (Traits::reads_issues)?
+  [[nodiscard]] virtual bool takes_test_messages() const { return false; }
   /// What people must be told when a notification ends `expired` or `dead` without an attempt that
   /// could say so itself; mostly nothing, its record says it.
   [[nodiscard]] virtual std::vector<core::Issue> abandoned(

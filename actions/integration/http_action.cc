@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "actions/transport/proxy.h"
+#include "actions/integration/http_caller.h"
 #include "actions/transport/redact.h"
 
 namespace tocsin::actions {
@@ -13,28 +13,6 @@ constexpr std::size_t kMaxDetail = 2048;
 // Of batches that are refused although nothing can be taken from them: then all of it is at fault.
 constexpr std::size_t kMaxRefused = 50;
 
-// The credential often is the path, its last part or a value of the query; an answer may echo one alone.
-void hide_path(const std::string& url, Opened& opened) {
-  constexpr std::size_t kCredential = 12;  // shorter ones are words
-  std::size_t begin = url.find('/', url.find("//") + 2);
-  if (begin == std::string::npos || url.size() - begin < 2) return;
-  opened.add(url.substr(begin));
-  while (begin != std::string::npos) {
-    const std::size_t end = url.find_first_of("/?&=", begin + 1);
-    std::string part = url.substr(begin + 1, end == std::string::npos ? end : end - begin - 1);
-    if (part.size() >= kCredential) opened.add(std::move(part));
-    begin = end;
-  }
-}
-
-core::AttemptOutcome misconfigured(std::string detail) {
-  core::AttemptOutcome out;
-  out.outcome = core::OutcomeClass::configuration;
-  out.code = "configuration";
-  out.detail = std::move(detail);
-  return out;
-}
-
 class HttpAction final : public core::Action {
  public:
   HttpAction(std::shared_ptr<const HttpIntegration> integration, const Environment& environment,
@@ -43,12 +21,7 @@ class HttpAction final : public core::Action {
         common_(common),
         clock_(*environment.clock),
         sender_{environment.cluster, environment.external_url, environment.place},
-        http_(environment.http) {
-    if (http_ == nullptr) {
-      owned_ = curl_http_client();
-      http_ = owned_.get();
-    }
-  }
+        caller_(integration_->http(), environment, common) {}
 
   [[nodiscard]] core::Result<std::string> render(
       const core::Notification& notification) const override {
@@ -112,15 +85,17 @@ class HttpAction final : public core::Action {
   core::AttemptOutcome send(const core::Notification& notification, const Rendered& rendered,
                             std::chrono::milliseconds budget) {
     Opened opened;
-    HttpRequest request;
-    request.timeout = budget;
-    if (const auto problem = fill(request, {notification, rendered, clock_.now(), opened});
+    auto request = caller_.request(opened, rendered.content_type);
+    if (!request) return misconfigured(request.error().message);
+    request->timeout = budget;
+    const core::Duration begin = clock_.monotonic();
+    if (const auto problem = fill(*request, {notification, rendered, clock_.now(), opened});
         !problem) {
       return misconfigured(problem.error().message);
     }
-    request.credentials = opened.all();
-    const core::Duration begin = clock_.monotonic();
-    const HttpResult result = http_->send(request);
+    HttpSent sent = caller_.send(*request, opened);
+    if (sent.not_sent) return std::move(*sent.not_sent);
+    const HttpResult& result = sent.result;
     if (!notification.handles.empty() && integration_->lost(result.response)) {
       core::Notification anew = notification;
       anew.handles.clear();
@@ -141,38 +116,10 @@ class HttpAction final : public core::Action {
   }
 
   core::Status fill(HttpRequest& request, const HttpAttempt& attempt) const {
-    const HttpSettings& settings = integration_->http();
-    const auto url = attempt.opened.reveal(settings.url, "url");
-    if (!url) return url.error();
-    hide_path(*url, attempt.opened);
-    if (std::string problem = url_problem(*url, settings.guard); !problem.empty()) {
-      return core::invalid_argument("url: " + problem);
-    }
-    request.url = *url;
     request.body = attempt.rendered.body;
-    request.connect_timeout =
-        std::chrono::duration_cast<std::chrono::milliseconds>(common_.connect_timeout);
-    if (settings.proxy.set()) {
-      const auto proxy = attempt.opened.reveal(settings.proxy, "proxy");
-      if (!proxy) return proxy.error();
-      if (std::string problem = proxy_problem(*proxy); !problem.empty()) {
-        return core::invalid_argument("proxy: " + problem);
-      }
-      request.proxy = *proxy;
-    }
-    request.tls = settings.tls;
-    request.guard = settings.guard;
-    for (const auto& [name, value] : settings.headers) request.headers.emplace_back(name, value);
-    request.headers.emplace_back("content-type", attempt.rendered.content_type);
-    request.headers.emplace_back("user-agent", "tocsin");
     if (const auto trace = trace_of(attempt.notification); !trace.parent.empty()) {
       request.headers.emplace_back("traceparent", trace.parent);
       if (!trace.state.empty()) request.headers.emplace_back("tracestate", trace.state);
-    }
-    if (settings.bearer_token.set()) {
-      const auto token = attempt.opened.reveal(settings.bearer_token, "bearer_token");
-      if (!token) return token.error();
-      request.headers.emplace_back("authorization", "Bearer " + *token);
     }
     return integration_->complete(request, attempt);
   }
@@ -181,71 +128,15 @@ class HttpAction final : public core::Action {
   CommonConfig common_;
   core::Clock& clock_;
   Sender sender_;
-  std::unique_ptr<HttpClient> owned_;  // of this integration alone, and so are its connections
-  HttpClient* http_;
+  HttpCaller caller_;
 };
 
-void check_headers(config::Reader& in, const std::map<std::string, std::string>& headers) {
-  for (const auto& [name, value] : headers) {
-    const bool word = !name.empty() && name.find_first_of(" :\r\n\t") == std::string::npos;
-    if (!word || value.find_first_of("\r\n") != std::string::npos) {
-      in.error("headers",
-               "\"" + printable(name, 100) + "\" is no header, or its value has a line break");
-    }
-  }
-}
-
-void check_settings(config::Reader& in, HttpSettings& http) {
-  auto guard = AddressGuard::create(http.allow_private);
-  if (!guard) return in.error("allow_private", guard.error().message);
-  http.guard = *guard;
-  // A secret that comes from a file is checked when it is used: it may not be there yet.
-  if (in.has("url")) {
-    if (const auto url = http.url.reveal()) {
-      if (const auto problem = url_problem(*url, http.guard); !problem.empty()) {
-        in.error("url", problem);
-      }
-    }
-  }
-  if (in.has("proxy")) {
-    if (const auto proxy = http.proxy.reveal()) {
-      const std::string problem = proxy_problem(*proxy);
-      if (!problem.empty()) in.error("proxy", problem);
-    }
-  }
-  check_headers(in, http.headers);
-  if (http.tls.cert_file.empty() != http.tls.key_file.empty()) {
-    in.error("tls", "cert_file and key_file belong together");
-  }
-}
-
 }  // namespace
-
-core::Result<std::string> Opened::reveal(const config::Secret& secret, std::string_view key) {
-  auto text = secret.reveal();
-  if (!text) return text.error().in(std::string(key));
-  secrets_.push_back(*text);
-  return text;
-}
-
-std::string Opened::masked(std::string text) const { return redact(std::move(text), secrets_); }
 
 void HttpIntegration::declare(config::Reader& in) {
   in.secret("url", http_.url, url_means_, !http_.url.set());
   keys(in);
-  in.secret("bearer_token", http_.bearer_token, "sent as Authorization: Bearer …");
-  in.optional("headers", http_.headers,
-              "further headers; no credentials, they are stored in clear");
-  in.optional("allow_private", http_.allow_private,
-              "networks that are not public and may be posted to, such as 127.0.0.0/8");
-  in.secret("proxy", http_.proxy,
-            "environment (the default: https_proxy, http_proxy, no_proxy), none, or a URL");
-  in.section("tls", "certificates", [&](config::Reader& tls) {
-    tls.optional("ca_file", http_.tls.ca_file, "authorities to trust instead of the system's");
-    tls.optional("cert_file", http_.tls.cert_file, "client certificate, PEM");
-    tls.optional("key_file", http_.tls.key_file, "its key, PEM");
-  });
-  check_settings(in, http_);
+  http_.declare(in);
   check(in);
 }
 

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <concepts>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,36 +15,13 @@
 #include <vector>
 
 #include "actions/contract/descriptor.h"
+#include "actions/integration/http_settings.h"
+#include "actions/integration/opened.h"
 #include "actions/message/event_json.h"
 #include "actions/message/rendered.h"
 #include "actions/transport/http_client.h"
 
 namespace tocsin::actions {
-
-/// The keys of every HTTP integration.
-struct HttpSettings {
-  config::Secret url;  // set beforehand: the default, and no longer required
-  config::Secret bearer_token;
-  std::map<std::string, std::string> headers;
-  std::vector<std::string> allow_private;
-  config::Secret proxy;  // not set: the environment says
-  TlsFiles tls;
-  AddressGuard guard;  // made from allow_private
-};
-
-/// The credentials of one attempt: what was opened here is masked in all that the attempt returns.
-class Opened {
- public:
-  /// Errors name `key`: not_found, invalid_argument (empty).
-  core::Result<std::string> reveal(const config::Secret& secret, std::string_view key);
-  /// A form of a credential that is none of redact()'s, such as the bytes of a key.
-  void add(std::string secret) { secrets_.push_back(std::move(secret)); }
-  [[nodiscard]] std::string masked(std::string text) const;
-  [[nodiscard]] const std::vector<std::string>& all() const noexcept { return secrets_; }
-
- private:
-  std::vector<std::string> secrets_;
-};
 
 /// What one attempt is made from.
 struct HttpAttempt {

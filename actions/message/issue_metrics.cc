@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "actions/message/prometheus_label.h"
+#include "actions/message/series_text.h"
 #include "core/identity.h"
 #include "core/mutex.h"
 #include "core/text.h"
@@ -33,6 +34,7 @@ struct Known {
 };
 
 struct Sum {
+  const core::Labels* labels = nullptr;  // of one of its issues
   bool active = false;
   WallTime transition{};
   std::uint64_t episodes = 0;
@@ -44,17 +46,12 @@ struct Allowed {
   std::string printed;
 };
 
-void escape(std::string& out, char c) {
+/// Parsers take some control characters for the end of a line or text.
+void add_visible(std::string& out, char c) {
   static constexpr std::string_view kDigits = "0123456789abcdef";
   const auto byte = static_cast<unsigned char>(c);
-  if (c == '\\' || c == '"') {
-    out += '\\';
-    out += c;
-  } else if (c == '\n') {
-    out += "\\n";
-  } else if (byte < 0x20 ||
-             byte == 0x7F) {  // parsers take some of these for the end of a line or text
-    out += "\\\\x";
+  if (c != '\n' && (byte < 0x20 || byte == 0x7F)) {
+    out += "\\x";
     out += kDigits[byte >> 4U];
     out += kDigits[byte & 0xFU];
   } else {
@@ -62,14 +59,14 @@ void escape(std::string& out, char c) {
   }
 }
 
-/// As text exposition 0.0.4 takes it, whatever the value holds.
+/// UTF-8 of a bounded length, whatever the value holds.
 std::string label_value(const std::string& value) {
   std::string out;
   std::string_view rest = value;
   if (rest.size() > kMaxValue) rest = core::cut_utf8(rest, kMaxValue);
   while (!rest.empty()) {
     const std::size_t valid = core::first_invalid_utf8(rest).value_or(rest.size());
-    for (const char c : rest.substr(0, valid)) escape(out, c);
+    for (const char c : rest.substr(0, valid)) add_visible(out, c);
     rest.remove_prefix(valid);
     if (rest.empty()) break;
     out += "\xEF\xBF\xBD";  // U+FFFD
@@ -82,9 +79,9 @@ std::string label_value(const std::string& value) {
 std::string series_of(const core::Labels& labels, const std::vector<Allowed>& allowed) {
   std::string out;
   for (const Allowed& one : allowed) {
-    if (!labels.has(one.name)) continue;
-    out +=
-        (out.empty() ? "" : ",") + one.printed + "=\"" + label_value(labels.get(one.name)) + "\"";
+    if (labels.get(one.name).empty()) continue;  // an empty one is none (Prometheus data model)
+    out += (out.empty() ? "" : ",") + one.printed + "=" +
+           quoted_label(label_value(labels.get(one.name)));
   }
   return "{" + out + "}";
 }
@@ -126,7 +123,40 @@ struct IssueMetrics::State {
   std::map<std::string, std::uint64_t> ends GUARDED_BY(mutex);
   std::deque<std::string> ends_order GUARDED_BY(mutex);
   std::uint64_t refused GUARDED_BY(mutex) = 0;
+  std::map<std::string, std::shared_ptr<IssueMetrics>> pictures
+      GUARDED_BY(mutex);  // by integration
 
+  auto erase(std::map<std::string, Known>::iterator at) REQUIRES(mutex) {
+    uncount(at->second.series);
+    return issues.erase(at);
+  }
+  /// Sums by series, after what lingered long enough has gone.
+  std::map<std::string, Sum> sums(WallTime now) REQUIRES(mutex) {
+    std::map<std::string, Sum> out;
+    for (auto it = issues.begin(); it != issues.end();) {
+      const Known& known = it->second;
+      if (!known.firing && now - known.ended > options.linger) {
+        it = erase(it);
+        continue;
+      }
+      Sum& sum = out[known.series];
+      sum.labels = &known.labels;
+      sum.active = sum.active || known.firing;
+      sum.transition = std::max(sum.transition, known.transition);
+      sum.episodes += known.episode;
+      ++it;
+    }
+    return out;
+  }
+  [[nodiscard]] IssueSeries data_of(const Sum& sum) const REQUIRES(mutex) {
+    IssueSeries out{{}, sum.active, sum.transition, sum.episodes};
+    for (const Allowed& one : allowed) {
+      if (sum.labels->get(one.name).empty()) continue;
+      out.labels.emplace_back(one.printed, label_value(sum.labels->get(one.name)));
+    }
+    std::sort(out.labels.begin(), out.labels.end());
+    return out;
+  }
   void allow(const std::string& name) REQUIRES(mutex) {
     const std::string printed = prometheus_label(name);
     const bool taken = std::any_of(allowed.begin(), allowed.end(),
@@ -135,14 +165,18 @@ struct IssueMetrics::State {
     if (!taken && !printed.empty() && !printed.starts_with("__"))
       allowed.push_back({name, printed});
   }
+  /// After the labels have changed.
+  void name_series() REQUIRES(mutex) {
+    per_series.clear();
+    for (auto& [key, known] : issues) {
+      known.series = series_of(known.labels, allowed);
+      count(known.series);
+    }
+  }
   void count(const std::string& series) REQUIRES(mutex) { ++per_series[series]; }
   void uncount(const std::string& series) REQUIRES(mutex) {
     const auto found = per_series.find(series);
     if (found != per_series.end() && --found->second == 0) per_series.erase(found);
-  }
-  auto erase(std::map<std::string, Known>::iterator at) REQUIRES(mutex) {
-    uncount(at->second.series);
-    return issues.erase(at);
   }
   /// Room for one more series; what only lingers gives way to what fires.
   bool make_room() REQUIRES(mutex) {
@@ -180,11 +214,15 @@ void IssueMetrics::widen(const Options& options) {
   own.max_series = std::max(own.max_series, options.max_series);
   own.linger = std::max(own.linger, options.linger);
   for (const std::string& name : options.labels) state_->allow(name);
-  state_->per_series.clear();
-  for (auto& [key, known] : state_->issues) {
-    known.series = series_of(known.labels, state_->allowed);
-    state_->count(known.series);
-  }
+  state_->name_series();
+}
+
+void IssueMetrics::replace(const Options& options) {
+  const core::MutexLock lock(state_->mutex);
+  state_->options = options;
+  state_->allowed.clear();
+  for (const std::string& name : options.labels) state_->allow(name);
+  state_->name_series();
 }
 
 bool IssueMetrics::apply(const core::NotifiedIssue& issue, WallTime now) {
@@ -221,6 +259,12 @@ bool IssueMetrics::apply(const core::NotifiedIssue& issue, WallTime now) {
 }
 
 void IssueMetrics::end(const std::string& issue_key, std::uint64_t episode, WallTime now) {
+  std::vector<std::shared_ptr<IssueMetrics>> pictures;
+  {
+    const core::MutexLock lock(state_->mutex);
+    for (const auto& [integration, picture] : state_->pictures) pictures.push_back(picture);
+  }
+  for (const auto& picture : pictures) picture->end(issue_key, episode, now);
   const core::MutexLock lock(state_->mutex);
   const auto found = state_->issues.find(issue_key);
   if (found != state_->issues.end() && found->second.episode > episode) return;
@@ -240,19 +284,6 @@ void IssueMetrics::end(const std::string& issue_key, std::uint64_t episode, Wall
 
 std::string IssueMetrics::render(WallTime now) {
   const core::MutexLock lock(state_->mutex);
-  std::map<std::string, Sum> series;
-  for (auto it = state_->issues.begin(); it != state_->issues.end();) {
-    const Known& known = it->second;
-    if (!known.firing && now - known.ended > state_->options.linger) {
-      it = state_->erase(it);
-      continue;
-    }
-    Sum& sum = series[known.series];
-    sum.active = sum.active || known.firing;
-    sum.transition = std::max(sum.transition, known.transition);
-    sum.episodes += known.episode;
-    ++it;
-  }
   std::string active =
       "# HELP tocsin_issue_active 1 while an issue is firing, 0 after its resolve\n"
       "# TYPE tocsin_issue_active gauge\n";
@@ -262,7 +293,7 @@ std::string IssueMetrics::render(WallTime now) {
   std::string episodes =
       "# HELP tocsin_issue_episodes_total how often it has begun\n"
       "# TYPE tocsin_issue_episodes_total counter\n";
-  for (const auto& [labels, sum] : series) {
+  for (const auto& [labels, sum] : state_->sums(now)) {
     active += "tocsin_issue_active" + labels + (sum.active ? " 1\n" : " 0\n");
     transition += "tocsin_issue_last_transition_timestamp_seconds" + labels + " " +
                   seconds(sum.transition) + "\n";
@@ -273,6 +304,47 @@ std::string IssueMetrics::render(WallTime now) {
          "# TYPE tocsin_issue_series_refused_total counter\n"
          "tocsin_issue_series_refused_total " +
          std::to_string(state_->refused) + "\n";
+}
+
+std::vector<IssueSeries> IssueMetrics::series(WallTime now,
+                                              const std::set<std::string>* issue_keys) {
+  const core::MutexLock lock(state_->mutex);
+  std::set<std::string> wanted;
+  for (const auto& [key, known] : state_->issues) {
+    if (issue_keys != nullptr && issue_keys->contains(key)) wanted.insert(known.series);
+  }
+  std::vector<IssueSeries> out;
+  for (const auto& [name, sum] : state_->sums(now)) {
+    if (issue_keys == nullptr || wanted.contains(name)) out.push_back(state_->data_of(sum));
+  }
+  return out;
+}
+
+void IssueMetrics::forget() {
+  const core::MutexLock lock(state_->mutex);
+  state_->issues.clear();
+  state_->per_series.clear();
+  state_->ends.clear();
+  state_->ends_order.clear();
+}
+
+std::shared_ptr<IssueMetrics> IssueMetrics::picture(const std::string& integration,
+                                                    const Options& options) {
+  const core::MutexLock lock(state_->mutex);
+  auto& out = state_->pictures[integration];
+  if (out == nullptr) out = std::make_shared<IssueMetrics>();
+  out->replace(options);
+  return out;
+}
+
+void IssueMetrics::show(const std::string& integration, const core::NotifiedIssue& issue) {
+  std::shared_ptr<IssueMetrics> picture;
+  {
+    const core::MutexLock lock(state_->mutex);
+    const auto found = state_->pictures.find(integration);
+    if (found != state_->pictures.end()) picture = found->second;
+  }
+  (picture == nullptr ? *this : *picture).apply(issue);
 }
 
 }  // namespace tocsin::actions

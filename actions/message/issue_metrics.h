@@ -5,9 +5,11 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "actions/message/issue_series.h"
 #include "core/notification.h"
 #include "core/time.h"
 
@@ -44,13 +46,25 @@ class IssueMetrics {
   /// Options of an integration: the first replace those it was made with; further ones add labels and
   /// take the larger limit and the longer linger. A label whose name would come twice is left out.
   void widen(const Options& options);
+  /// The options are these from now on.
+  void replace(const Options& options);
   /// One report; older episodes and repeated reports change nothing. `now`: an end lingers since then;
   /// unset: since its own time. False: over max_series.
   bool apply(const core::NotifiedIssue& issue, core::WallTime now = {});
-  /// The episode is over, whether or not anybody was told of it yet.
+  /// The episode is over, whether or not anybody was told of it yet; here and in all pictures.
   void end(const std::string& issue_key, std::uint64_t episode, core::WallTime now);
   /// Text exposition 0.0.4 of all families, resolved series older than `linger` dropped first.
   std::string render(core::WallTime now);
+  /// The same as data. With `issue_keys`: only the series that these issues are in.
+  std::vector<IssueSeries> series(core::WallTime now,
+                                  const std::set<std::string>* issue_keys = nullptr);
+  /// Nothing is known any longer.
+  void forget();
+
+  /// A picture that one integration pushes, with options of its own; the same one at each call.
+  std::shared_ptr<IssueMetrics> picture(const std::string& integration, const Options& options);
+  /// What routing says still fires, after a start: to the picture of the integration, or to this one.
+  void show(const std::string& integration, const core::NotifiedIssue& issue);
 
  private:
   struct State;

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "actions/transport/curl_global.h"
+#include "actions/transport/curl_tls.h"
 #include "actions/transport/http_client.h"
 #include "actions/transport/proxy.h"
 #include "actions/transport/redact.h"
@@ -85,8 +86,37 @@ curl_socket_t open_socket(void* user, curlsocktype purpose, struct curl_sockaddr
   return socket(target->family, target->socktype | SOCK_CLOEXEC, target->protocol);
 }
 
+using Lines = std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)>;
+
+bool add_line(Lines& lines, const std::string& line) {
+  curl_slist* longer = curl_slist_append(lines.get(), line.c_str());
+  if (longer == nullptr) return false;
+  (void)lines.release();
+  lines.reset(longer);
+  return true;
+}
+
 bool clean(const std::string& text) {
   return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string::npos;
+}
+
+/// With a failure: why the request cannot be sent.
+HttpResult add_headers(const HttpRequest& request, const ServerName& target, Lines& headers) {
+  const auto no_memory = [] {
+    return HttpResult{HttpFailure::unreachable, "no memory for a header", {}};
+  };
+  std::vector<std::pair<std::string, std::string>> all = request.headers;
+  if (request.aws && !request.aws->session_token.empty()) {
+    all.emplace_back("x-amz-security-token", request.aws->session_token);
+  }
+  for (const auto& [name, value] : all) {
+    if (!clean(name) || !clean(value)) {
+      return {HttpFailure::bad_request, "header " + name + " holds a line break", {}};
+    }
+    if (!add_line(headers, name + ": " + value)) return no_memory();
+  }
+  if (!target.host_header.empty() && !add_line(headers, target.host_header)) return no_memory();
+  return {};
 }
 
 /// Read before each request: a test, or an operator's unit file, sets them for the process.
@@ -136,6 +166,7 @@ HttpFailure failure_of(CURLcode code, CURL* handle, const Exchange& exchange) {
       return sent > 0 ? HttpFailure::no_answer : HttpFailure::unreachable;
     }
     case CURLE_PARTIAL_FILE:
+    case CURLE_HTTP2_STREAM:  // reset behind the request
       return HttpFailure::no_answer;
     case CURLE_RECV_ERROR:
       return exchange.response.headers.empty() ? HttpFailure::unreachable : HttpFailure::no_answer;
@@ -148,16 +179,18 @@ HttpFailure failure_of(CURLcode code, CURL* handle, const Exchange& exchange) {
 struct Kept {
   std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> handle{nullptr, curl_easy_cleanup};
   std::uint64_t client = 0;
-  AddressGuard guard;  // what the addresses behind its connections were checked with
+  AddressGuard guard;   // what the addresses behind its connections were checked with
+  TlsFilesStamp files;  // what its connections were opened with
 
-  // Nothing of another client or of another guard is used again.
-  CURL* take(std::uint64_t of, const AddressGuard& checked_with) {
-    if (handle && client == of && guard == checked_with) {
+  // Nothing of another client, of another guard or of older certificates is used again.
+  CURL* take(std::uint64_t of, const AddressGuard& checked_with, const TlsFilesStamp& opened_with) {
+    if (handle && client == of && guard == checked_with && files == opened_with) {
       return handle.get();
     }
     handle.reset(curl_easy_init());
     client = of;
     guard = checked_with;
+    files = opened_with;
     return handle.get();
   }
 };
@@ -169,23 +202,13 @@ class CurlHttpClient final : public HttpClient {
   HttpResult send(const HttpRequest& request) override {
     curl_global();
     HttpResult out;
-    CURL* const handle = kept_handles.take(number_, request.guard);
+    CURL* const handle = kept_handles.take(number_, request.guard, TlsFilesStamp(request.tls));
     if (handle == nullptr) return {HttpFailure::unreachable, "no memory for a request", {}};
-    std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(nullptr,
-                                                                        curl_slist_free_all);
-    std::vector<std::pair<std::string, std::string>> lines = request.headers;
-    if (request.aws && !request.aws->session_token.empty()) {
-      lines.emplace_back("x-amz-security-token", request.aws->session_token);
-    }
-    for (const auto& [name, value] : lines) {
-      if (!clean(name) || !clean(value)) {
-        return {HttpFailure::bad_request, "header " + name + " holds a line break", {}};
-      }
-      const std::string line = name + ": " + value;
-      curl_slist* longer = curl_slist_append(headers.get(), line.c_str());
-      if (longer == nullptr) return {HttpFailure::unreachable, "no memory for a header", {}};
-      (void)headers.release();
-      headers.reset(longer);
+    const ServerName target = server_name_of(request);
+    Lines headers(nullptr, curl_slist_free_all);
+    if (HttpResult problem = add_headers(request, target, headers);
+        problem.failure != HttpFailure::none) {
+      return problem;
     }
     Exchange exchange;
     exchange.request = &request;
@@ -198,6 +221,8 @@ class CurlHttpClient final : public HttpClient {
     }
     curl_easy_setopt(handle, CURLOPT_PROXY, proxy.c_str());
     configure(handle, request, headers.get(), exchange);
+    curl_easy_setopt(handle, CURLOPT_URL, target.url.c_str());
+    curl_easy_setopt(handle, CURLOPT_CONNECT_TO, target.connect_to.get());
     if (request.aws) sign(handle, *request.aws);
     std::array<char, CURL_ERROR_SIZE> words{};
     curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, words.data());
@@ -234,7 +259,9 @@ class CurlHttpClient final : public HttpClient {
 
   static void configure(CURL* handle, const HttpRequest& request, curl_slist* headers,
                         Exchange& exchange) {
-    curl_easy_setopt(handle, CURLOPT_URL, request.url.c_str());
+    curl_easy_setopt(
+        handle, CURLOPT_HTTP_VERSION,
+        static_cast<long>(request.http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
     curl_easy_setopt(handle, CURLOPT_MAXCONNECTS, 2L);
     curl_easy_setopt(handle, CURLOPT_MAXAGE_CONN, kMaxIdle);
     curl_easy_setopt(handle, CURLOPT_MAXLIFETIME_CONN, kMaxLife);
@@ -252,17 +279,7 @@ class CurlHttpClient final : public HttpClient {
     curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout.count()));
     curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
                      static_cast<long>(std::min(request.connect_timeout, request.timeout).count()));
-    curl_easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, 1L);
-    curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, 2L);
-    curl_easy_setopt(handle, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
-    if (!request.tls.ca_file.empty()) {
-      curl_easy_setopt(handle, CURLOPT_CAINFO, request.tls.ca_file.c_str());
-      curl_easy_setopt(handle, CURLOPT_PROXY_CAINFO, request.tls.ca_file.c_str());
-    }
-    if (!request.tls.cert_file.empty()) {
-      curl_easy_setopt(handle, CURLOPT_SSLCERT, request.tls.cert_file.c_str());
-      curl_easy_setopt(handle, CURLOPT_SSLKEY, request.tls.key_file.c_str());
-    }
+    set_tls(handle, request.tls);
     curl_easy_setopt(handle, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(handle, CURLOPT_OPENSOCKETDATA, &exchange);
     curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_body);

@@ -16,10 +16,13 @@
 
 namespace tocsin::actions {
 
-struct TlsFiles {
+/// Files are read again by the first request after they changed.
+struct HttpTls {
   std::string ca_file;    // empty: the system's
   std::string cert_file;  // client certificate and key: both or none
   std::string key_file;
+  std::string server_name;          // whom the certificate must name; empty: the host of the URL
+  std::string min_version = "1.2";  // or 1.3
 };
 
 /// Signs a request as AWS services ask (Signature Version 4).
@@ -36,15 +39,18 @@ struct HttpRequest {
   std::string url;
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
+  std::string body_in_words;  // of a body that is no text: what a test message shows of it
   std::chrono::milliseconds connect_timeout{3000};
   std::chrono::milliseconds timeout{10000};
-  TlsFiles tls;
+  HttpTls tls;
+  bool http2 = true;  // offered to a TLS server, which may choose HTTP/1.1; false: HTTP/1.1 alone
   AddressGuard guard;
   std::string proxy;  // empty or "environment", "none", or a URL, which may hold a password
   std::optional<AwsSigning> aws;
   /// What was opened for this request: never shown. Valid while it is sent.
   std::span<const std::string> credentials;
   std::size_t most_body = std::size_t{64} * 1024;  // of the answer; what is longer is cut
+  bool answers_credential = false;  // the body of the answer is shown to nobody
 };
 
 struct HttpResponse {
@@ -78,10 +84,10 @@ class HttpClient {
   virtual HttpResult send(const HttpRequest& request) = 0;
 };
 
-/// The libcurl adapter: peer and host verified, TLS 1.2 or newer. Through a proxy the guard holds for
+/// The libcurl adapter: peer and host verified. Through a proxy the guard holds for
 /// hosts that are addresses: the proxy resolves names, and is trusted (docs/actions/README.md).
 /// Connections are kept per client and thread (idle 60 s, 5 min in all), and never used with
-/// another guard than the one that let them be opened.
+/// another guard than the one that let them be opened, or after a TLS file changed.
 std::unique_ptr<HttpClient> curl_http_client();
 
 /// Problem with a URL a user wrote, empty if none: http or https, a host, no user:password@.

@@ -6,6 +6,8 @@ namespace tocsin::actions {
 namespace {
 
 constexpr char kNotSent[] = "not sent";
+// What a request for a token is told in a dry run, so that the message is shown too.
+constexpr char kNoToken[] = R"({"access_token": "none-in-a-dry-run"})";
 
 std::string words_of(HttpFailure failure) {
   switch (failure) {
@@ -121,7 +123,8 @@ HttpResult RecordingHttp::send(const HttpRequest& request) {
   Exchange out;
   out.request = request.method + " " + mask.url(request.url);
   out.request_headers = mask.headers(request.headers);
-  out.request_body = mask.lines(request.body);
+  out.request_body =
+      mask.lines(request.body_in_words.empty() ? request.body : request.body_in_words);
   HttpResult result{HttpFailure::unreachable, kNotSent, {}};
   if (recording_.send) {
     result = inner_->send(request);
@@ -130,7 +133,9 @@ HttpResult RecordingHttp::send(const HttpRequest& request) {
                      ? "HTTP " + std::to_string(response.status)
                      : mask.line(with_detail(words_of(result.failure), result.detail));
     out.answer_headers = mask.headers(response.headers);
-    out.answer_body = mask.lines(response.body);
+    out.answer_body = request.answers_credential ? "<redacted>" : mask.lines(response.body);
+  } else if (request.answers_credential) {
+    result = {HttpFailure::none, "", {200, {}, kNoToken}};
   }
   recording_.exchanges.push_back(std::move(out));
   return result;
@@ -179,6 +184,26 @@ core::Result<std::unique_ptr<MqttClient>> RecordingMqtt::connect(const MqttOptio
   }
   return std::unique_ptr<MqttClient>(
       std::make_unique<RecordingMqttClient>(std::move(client), std::move(own), recording_));
+}
+
+RecordingDatagrams::RecordingDatagrams(DatagramSender* inner, Recording& recording)
+    : owned_(inner == nullptr ? udp_sender() : nullptr),
+      inner_(inner == nullptr ? owned_.get() : inner),
+      recording_(recording) {}
+
+core::Status RecordingDatagrams::send(const std::string& host, const std::string& port,
+                                      std::span<const std::string> datagrams) {
+  const ExchangeMask mask({});
+  core::Status out;
+  if (recording_.send) out = inner_->send(host, port, datagrams);
+  for (const std::string& datagram : datagrams) {
+    Exchange one;
+    one.request = mask.line("datagram to " + host + ":" + port);
+    one.request_body = mask.lines(datagram);
+    if (recording_.send) one.answer = out ? "sent, nobody answers" : mask.line(out.error().message);
+    recording_.exchanges.push_back(std::move(one));
+  }
+  return out;
 }
 
 }  // namespace tocsin::actions

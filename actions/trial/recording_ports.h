@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "actions/contract/descriptor.h"
+#include "actions/transport/datagram_sender.h"
 #include "actions/transport/http_client.h"
 #include "actions/transport/mailer.h"
 #include "actions/transport/mqtt_client.h"
@@ -54,6 +55,19 @@ class RecordingMqtt final : public MqttConnector {
  private:
   std::unique_ptr<MqttConnector> owned_;
   MqttConnector* inner_;
+  Recording& recording_;
+};
+
+class RecordingDatagrams final : public DatagramSender {
+ public:
+  /// null: UDP.
+  RecordingDatagrams(DatagramSender* inner, Recording& recording);
+  core::Status send(const std::string& host, const std::string& port,
+                    std::span<const std::string> datagrams) override;
+
+ private:
+  std::unique_ptr<DatagramSender> owned_;
+  DatagramSender* inner_;
   Recording& recording_;
 };
 

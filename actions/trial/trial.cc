@@ -94,7 +94,7 @@ Trial try_integration(const ConfiguredIntegration& integration, Environment envi
                       const TrialOptions& options) {
   Trial out{
       integration.common.id, integration.receiver, integration.type, options.dry_run, {}, {}, {}};
-  if (integration.traits.reads_issues) {
+  if (integration.traits.reads_issues && !integration.config->takes_test_messages()) {
     out.skipped = "acts on runs and issues, and takes no message";
     return out;
   }
@@ -102,9 +102,11 @@ Trial try_integration(const ConfiguredIntegration& integration, Environment envi
   RecordingHttp http(environment.http, recording);
   RecordingMailer mailer(environment.mailer, recording);
   RecordingMqtt mqtt(environment.mqtt, recording);
+  RecordingDatagrams datagrams(environment.datagrams, recording);
   environment.http = &http;
   environment.mailer = &mailer;
   environment.mqtt = &mqtt;
+  environment.datagrams = &datagrams;
   if (const auto action = integration.build(environment)) {
     deliver_steps(**action, integration, environment, options, recording, out.steps);
   } else {

@@ -18,6 +18,7 @@ BEYOND_A_SCHEMA = re.compile("|".join([
     # relations of two keys
     r"must be (less|greater) than", r"this rule needs", r"username is missing", r"without tls: true", r"belong together",
     r"give either receiver or receivers", r"two rules are called", r"is used twice", r"must not be above", r"is longer than",
+    r"belongs to (a )?transport", r"^transport: \w+ needs ", r"expected one of bearer_token, basic_auth and oauth2", r"take the other credentials out",
     r"belongs to format", r"the hook decides at 0.5", r"one type of importance only", r"needs one number, or as many",
     # names that another section gives
     r'^rule "[^"]*" names receiver "[^"]*", which does not exist',
@@ -25,6 +26,8 @@ BEYOND_A_SCHEMA = re.compile("|".join([
     # texts with a grammar of their own
     r"expected a URL", r"expected environment, none, or a URL", r"which Prometheus keeps for itself", r"a label has a name", r"is no network", r"is no mail address", r"must be IP:PORT", r"at character \d+", r"is no whole number",
     r"expected a topic", r"endpoint must be https://", r"to must be topic, a directory", r"a topic to publish to", r"expected at least one (address|name)", r"label name must not be empty",
+    r"expected host:port", r"expected a port from", r"expected \[address\]", r"expected letters, digits and", r"expected a region", r"is kept for AWS",
+    r"server_name is the name of a host", r"a username cannot have a colon",
     r"unknown mode", r"no argument for repetition", r"expected label=value", r"is no JSON once it is filled in",
     r"the webhook secret is not", r"expected up to 64 letters", r"expected 32 characters", r"is no percentage", r"is no number$", r"token_values must not be empty", r"name a topic$",
     r"No such configuration property",

@@ -8,6 +8,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "actions/transport/datagram_sender.h"
 #include "core/text.h"
 #include "tests/unit/actions/fixtures.h"
 
@@ -110,16 +111,37 @@ const std::vector<OddAction>& every_action() {
       {"mqtt", "{topic: 't/{job}/{tensor}/{fingerprint}'}"},
       {"publish_metric", "{labels: [job, tensor, a.b]}"},
       {"publish_metric", "{transport: kafka, labels: [job, a.b]}"},
+      {"publish_metric",
+       "{transport: remote_write, url: 'https://x.example', labels: [job, tensor]}"},
+      {"publish_metric",
+       "{transport: pushgateway, url: 'https://x.example', labels: [job, tensor]}"},
+      {"publish_metric", "{transport: otlp, url: 'https://x.example', labels: [job, tensor]}"},
+      {"publish_metric", "{transport: statsd, labels: [job, tensor]}"},
+      {"publish_metric",
+       "{transport: cloudwatch, labels: [job, tensor], aws: {region: eu-central-1, access_key_id: "
+       "AKIDEXAMPLE, secret_access_key: wJalrXUtnFEMI}}"},
       {"stop_training", "{armed: true}"},
       {"profile_training", "{}"},
   };
   return actions;
 }
 
+struct OddDatagrams final : DatagramSender {
+  core::Status send(const std::string& /*host*/, const std::string& /*port*/,
+                    std::span<const std::string> datagrams) override {
+    all.insert(all.end(), datagrams.begin(), datagrams.end());
+    return core::ok();
+  }
+  std::vector<std::string> all;
+};
+
 /// What has left the process: bodies, payloads, mails, records, commands.
 std::vector<std::string> sent_by(Workbench& bench) {
   std::vector<std::string> out;
-  for (const auto& one : bench.http.requests) out.push_back(one.body);
+  for (const auto& one : bench.http.requests) {
+    out.push_back(one.body_in_words.empty() ? one.body : one.body_in_words);
+    out.push_back(one.url);
+  }
   for (const auto& one : bench.mqtt.messages) out.push_back(one.topic), out.push_back(one.payload);
   for (const auto& one : bench.mailer.mails) out.push_back(one.message);
   for (const auto& one : bench.records) out.push_back(*one.value);
@@ -132,6 +154,8 @@ TEST(OddValues, CrashNothingAndHideNoOtherIssue) {
     for (const OddValue& odd : odd_values()) {
       SCOPED_TRACE(std::string(type.type) + " " + type.settings + ": " + odd.name);
       Workbench bench;
+      OddDatagrams datagrams;
+      bench.environment.datagrams = &datagrams;
       const auto action = bench.make(type.type, type.settings);
       auto notification = sample_notification();
       notification.issues = {sample_issue("before"), sample_issue("odd"), sample_issue("behind")};
@@ -144,7 +168,9 @@ TEST(OddValues, CrashNothingAndHideNoOtherIssue) {
         EXPECT_EQ(out.outcome, core::OutcomeClass::delivered) << out.code << " " << out.detail;
       }
       EXPECT_FALSE(core::first_invalid_utf8(out.detail));
-      for (const std::string& text : sent_by(bench)) {
+      std::vector<std::string> sent = sent_by(bench);
+      sent.insert(sent.end(), datagrams.all.begin(), datagrams.all.end());
+      for (const std::string& text : sent) {
         EXPECT_FALSE(core::first_invalid_utf8(text));
         EXPECT_EQ(text.find('\0'), std::string::npos);
       }
