@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <chrono>
 
+#include "actions/integration/attempt_notes.h"
+#include "actions/integration/http_dialog.h"
 #include "actions/transport/proxy.h"
 #include "actions/transport/redact.h"
+#include "core/json.h"
 
 namespace tocsin::actions {
 namespace {
 
 constexpr std::size_t kMaxDetail = 2048;
+constexpr std::size_t kMaxAnswer = 65'536;
 // Of batches that are refused although nothing can be taken from them: then all of it is at fault.
 constexpr std::size_t kMaxRefused = 50;
 
@@ -57,16 +61,89 @@ class HttpAction final : public core::Action {
                           [&](const auto& form) { return integration_->render(form, sender_); }));
   }
 
-  core::AttemptOutcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
+  core::AttemptOutcome execute(const core::Notification& notification, std::uint32_t attempt,
                                std::chrono::milliseconds budget) override {
     const auto rendered = parse_rendered(notification.rendered.empty() ? *render(notification)
                                                                        : notification.rendered);
     if (!rendered) return misconfigured(rendered.error().message);
-    if (!integration_->sends_batches()) return send(notification, *rendered, budget);
-    return send_batches(notification, *rendered, budget);
+    if (integration_->sends_batches()) return send_batches(notification, *rendered, budget);
+    Dialog dialog(*this, notification, *rendered, attempt, budget);
+    core::AttemptOutcome out = dialog.masked(integration_->carry_out(dialog));
+    if (out.outcome == core::OutcomeClass::delivered) dialog.leave({});
+    return out;
   }
 
  private:
+  class Dialog final : public HttpDialog {
+   public:
+    Dialog(HttpAction& action, const core::Notification& notification, const Rendered& rendered,
+           std::uint32_t attempt, std::chrono::milliseconds budget)
+        : action_(action),
+          notification_(notification),
+          rendered_(rendered),
+          attempt_(attempt),
+          end_(action.clock_.monotonic() + budget) {}
+
+    [[nodiscard]] const core::Notification& notification() const override { return notification_; }
+    [[nodiscard]] const Rendered& rendered() const override { return rendered_; }
+    [[nodiscard]] core::WallTime now() const override { return action_.clock_.now(); }
+    [[nodiscard]] const CommonConfig& common() const override { return action_.common_; }
+    [[nodiscard]] bool last_attempt() const override {
+      const std::uint32_t most = action_.common_.retry.max_attempts;
+      return most > 0 && attempt_ >= most;
+    }
+    [[nodiscard]] std::string left() const override {
+      return action_.notes_.at(notification_.notification_id);
+    }
+    void leave(std::string text) override {
+      action_.notes_.set(notification_.notification_id, std::move(text));
+    }
+
+    core::AttemptOutcome deliver() override {
+      return action_.send(notification_, rendered_, time_left());
+    }
+
+    HttpResult ask(const HttpAsk& ask) override {
+      HttpRequest request;
+      request.timeout = time_left();
+      if (request.timeout.count() <= 0) {
+        return {HttpFailure::unreachable, "the requests before took the time of the attempt", {}};
+      }
+      const Rendered asked{ask.content_type, ask.body, rendered_.fields};
+      const HttpAttempt attempt{notification_, asked, now(), opened_};
+      if (const auto problem = action_.fill(request, attempt, ask); !problem) {
+        return {HttpFailure::bad_request, problem.error().message, {}};
+      }
+      request.credentials = opened_.all();
+      return action_.http_->send(request);
+    }
+
+    [[nodiscard]] core::AttemptOutcome masked(core::AttemptOutcome out) const {
+      mask(opened_, out);
+      return out;
+    }
+
+   private:
+    [[nodiscard]] std::chrono::milliseconds time_left() const {
+      return std::chrono::duration_cast<std::chrono::milliseconds>(end_ -
+                                                                   action_.clock_.monotonic());
+    }
+
+    HttpAction& action_;
+    const core::Notification& notification_;
+    const Rendered& rendered_;
+    std::uint32_t attempt_;
+    core::Duration end_;
+    Opened opened_;
+  };
+
+  static void mask(const Opened& opened, core::AttemptOutcome& out) {
+    out.detail = printable(opened.masked(std::move(out.detail)), kMaxDetail);
+    for (auto& [name, value] : out.handles) {
+      value = printable(opened.masked(std::move(value)), kMaxDetail);
+    }
+  }
+
   // One that is refused as bad holds back no other; another failure ends the attempt, and what went
   // before is repeated with the rest: the state is the same.
   core::AttemptOutcome send_batches(const core::Notification& notification,
@@ -114,8 +191,8 @@ class HttpAction final : public core::Action {
     Opened opened;
     HttpRequest request;
     request.timeout = budget;
-    if (const auto problem = fill(request, {notification, rendered, clock_.now(), opened});
-        !problem) {
+    const HttpAttempt attempt{notification, rendered, clock_.now(), opened};
+    if (const auto problem = fill(request, attempt, {.method = "POST"}); !problem) {
       return misconfigured(problem.error().message);
     }
     request.credentials = opened.all();
@@ -133,14 +210,11 @@ class HttpAction final : public core::Action {
     if (out.outcome == core::OutcomeClass::delivered) {
       out.handles = integration_->handles(result.response, notification);
     }
-    out.detail = printable(opened.masked(std::move(out.detail)), kMaxDetail);
-    for (auto& [name, value] : out.handles) {
-      value = printable(opened.masked(std::move(value)), kMaxDetail);
-    }
+    mask(opened, out);
     return out;
   }
 
-  core::Status fill(HttpRequest& request, const HttpAttempt& attempt) const {
+  core::Status fill(HttpRequest& request, const HttpAttempt& attempt, const HttpAsk& ask) const {
     const HttpSettings& settings = integration_->http();
     const auto url = attempt.opened.reveal(settings.url, "url");
     if (!url) return url.error();
@@ -148,7 +222,9 @@ class HttpAction final : public core::Action {
     if (std::string problem = url_problem(*url, settings.guard); !problem.empty()) {
       return core::invalid_argument("url: " + problem);
     }
-    request.url = *url;
+    request.method = ask.method;
+    request.url =
+        ask.path.empty() ? *url : url->substr(0, url->find_last_not_of('/') + 1) + ask.path;
     request.body = attempt.rendered.body;
     request.connect_timeout =
         std::chrono::duration_cast<std::chrono::milliseconds>(common_.connect_timeout);
@@ -183,6 +259,7 @@ class HttpAction final : public core::Action {
   Sender sender_;
   std::unique_ptr<HttpClient> owned_;  // of this integration alone, and so are its connections
   HttpClient* http_;
+  AttemptNotes notes_;
 };
 
 void check_headers(config::Reader& in, const std::map<std::string, std::string>& headers) {
@@ -247,6 +324,15 @@ void HttpIntegration::declare(config::Reader& in) {
   });
   check_settings(in, http_);
   check(in);
+}
+
+core::AttemptOutcome HttpIntegration::carry_out(HttpDialog& dialog) const {
+  return dialog.deliver();
+}
+
+core::Value json_answer(const HttpResponse& response) {
+  auto read = core::parse_json(response.body, kMaxAnswer);
+  return read ? std::move(*read) : core::Value();
 }
 
 core::Result<std::unique_ptr<core::Action>> HttpIntegration::build(
