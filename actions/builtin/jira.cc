@@ -172,6 +172,7 @@ struct Jira final : HttpIntegration {
       if (auto out = told(dialog, key)) return *out;
     }
     const HttpResult found = search(dialog);
+    if (found.failure == HttpFailure::not_sent) return create(dialog);  // a dry run shows it too
     AttemptOutcome out = actions::classify(found, dialog.now());
     // Of a project that does not exist, or that the user may not see.
     if (out.outcome == OutcomeClass::bad_payload) out.outcome = OutcomeClass::configuration;

@@ -244,7 +244,8 @@ struct Jsm final : HttpIntegration {
     return ask_later(dialog, request);
   }
 
-  /// Held: what was accepted says nothing bad of the far side.
+  /// Held: what was accepted says nothing bad of the far side. Unknown: people may have been paged, so the
+  /// end of the incident is told whatever comes of this.
   static AttemptOutcome ask_later(HttpDialog& dialog, const JsmRequest& request) {
     static constexpr std::array<int, 3> kWaits{2, 5, 15};  // seconds
     AttemptOutcome out;
@@ -262,7 +263,7 @@ struct Jsm final : HttpIntegration {
       return out;
     }
     dialog.leave(request.text());
-    out.outcome = OutcomeClass::transient;
+    out.outcome = OutcomeClass::unknown;
     out.held = true;
     out.retry_after = std::chrono::seconds(kWaits.at(request.asked));
     out.detail = "request " + request.id + " was accepted; its result is asked for";

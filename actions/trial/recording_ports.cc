@@ -23,6 +23,8 @@ std::string words_of(HttpFailure failure) {
       return "refused by the proxy";
     case HttpFailure::no_answer:
       return "no answer in time";
+    case HttpFailure::not_sent:
+      return "not sent";
   }
   return {};
 }
@@ -122,7 +124,7 @@ HttpResult RecordingHttp::send(const HttpRequest& request) {
   out.request = request.method + " " + mask.url(request.url);
   out.request_headers = mask.headers(request.headers);
   out.request_body = mask.lines(request.body);
-  HttpResult result{HttpFailure::unreachable, kNotSent, {}};
+  HttpResult result{HttpFailure::not_sent, kNotSent, {}};
   if (recording_.send) {
     result = inner_->send(request);
     const HttpResponse& response = result.response;

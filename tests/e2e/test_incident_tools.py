@@ -59,12 +59,12 @@ hook.close()
 
 
 def actions_of(fakes):
-    """As a receiver has them: a type that repeats is a list."""
-    by_type = {}
+    """As a receiver lists them where a type repeats."""
+    lines = []
     for name, fake in fakes.items():
         kind, _, keys, _ = TOOLS[name]
-        by_type.setdefault(kind, []).append(f"{{id: people/{name}, {keys(fake)}, allow_private: [127.0.0.0/8]}}")
-    return "\n".join(f"    {kind}: " + (items[0] if len(items) == 1 else "[" + ", ".join(items) + "]") for kind, items in by_type.items())
+        lines.append(f"    - {kind}: {{id: people/{name}, {keys(fake)}, allow_private: [127.0.0.0/8]}}")
+    return "\n".join(lines)
 
 
 def over(name, fake):
