@@ -78,7 +78,7 @@ DeliveryState OutcomeJudge::judge(Lane& lane, Item& item, std::size_t members,
     case OutcomeClass::unknown:
       item.maybe_announced = true;
       if (!cfg.retry_unknown && !lane.options.traits.dedup) return DeliveryState::sent_unconfirmed;
-      lane.probe.repeated();
+      if (!outcome.held) lane.probe.repeated();  // held: the next attempt only asks
       [[fallthrough]];
     case OutcomeClass::transient: {
       note_failure(lane, item, members, outcome);

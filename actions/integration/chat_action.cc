@@ -2,13 +2,10 @@
 
 #include <algorithm>
 
-#include "core/json.h"
-
 namespace tocsin::actions {
 
 namespace {
 constexpr std::string_view kMessageId = "message_id";
-constexpr std::size_t kMaxAnswer = 65'536;
 }  // namespace
 
 Rendered ChatIntegration::render(const core::Notification& notification,
@@ -54,11 +51,6 @@ std::string below_path(const std::string& url, std::string_view more) {
 
 std::string with_parameter(const std::string& url, std::string_view parameter) {
   return url + (url.find('?') == std::string::npos ? "?" : "&") + std::string(parameter);
-}
-
-core::Value json_answer(const HttpResponse& response) {
-  auto read = core::parse_json(response.body, kMaxAnswer);
-  return read ? std::move(*read) : core::Value();
 }
 
 }  // namespace tocsin::actions

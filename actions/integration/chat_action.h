@@ -8,6 +8,7 @@
 #include <string>
 
 #include "actions/integration/http_action.h"
+#include "actions/integration/http_dialog.h"
 #include "actions/message/chat_message.h"
 #include "core/value.h"
 
@@ -48,7 +49,5 @@ ActionDescriptor chat_descriptor(std::string_view name, std::string_view summary
 std::string below_path(const std::string& url, std::string_view more);
 /// `url` with `parameter` ("wait=true") in its query.
 std::string with_parameter(const std::string& url, std::string_view parameter);
-/// A JSON answer; null: it is none.
-core::Value json_answer(const HttpResponse& response);
 
 }  // namespace tocsin::actions

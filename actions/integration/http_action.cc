@@ -3,13 +3,17 @@
 #include <algorithm>
 #include <chrono>
 
+#include "actions/integration/attempt_notes.h"
 #include "actions/integration/http_caller.h"
+#include "actions/integration/http_dialog.h"
 #include "actions/transport/redact.h"
+#include "core/json.h"
 
 namespace tocsin::actions {
 namespace {
 
 constexpr std::size_t kMaxDetail = 2048;
+constexpr std::size_t kMaxAnswer = 65'536;
 // Of batches that are refused although nothing can be taken from them: then all of it is at fault.
 constexpr std::size_t kMaxRefused = 50;
 
@@ -30,16 +34,99 @@ class HttpAction final : public core::Action {
                           [&](const auto& form) { return integration_->render(form, sender_); }));
   }
 
-  core::AttemptOutcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
+  core::AttemptOutcome execute(const core::Notification& notification, std::uint32_t attempt,
                                std::chrono::milliseconds budget) override {
     const auto rendered = parse_rendered(notification.rendered.empty() ? *render(notification)
                                                                        : notification.rendered);
     if (!rendered) return misconfigured(rendered.error().message);
-    if (!integration_->sends_batches()) return send(notification, *rendered, budget);
-    return send_batches(notification, *rendered, budget);
+    if (integration_->sends_batches()) return send_batches(notification, *rendered, budget);
+    Dialog dialog(*this, notification, *rendered, attempt, budget);
+    core::AttemptOutcome out = dialog.masked(integration_->carry_out(dialog));
+    if (out.outcome == core::OutcomeClass::delivered) dialog.leave({});
+    return out;
   }
 
  private:
+  class Dialog final : public HttpDialog {
+   public:
+    Dialog(HttpAction& action, const core::Notification& notification, const Rendered& rendered,
+           std::uint32_t attempt, std::chrono::milliseconds budget)
+        : action_(action),
+          notification_(notification),
+          rendered_(rendered),
+          attempt_(attempt),
+          end_(action.clock_.monotonic() + budget) {}
+
+    [[nodiscard]] const core::Notification& notification() const override { return notification_; }
+    [[nodiscard]] const Rendered& rendered() const override { return rendered_; }
+    [[nodiscard]] core::WallTime now() const override { return action_.clock_.now(); }
+    [[nodiscard]] const CommonConfig& common() const override { return action_.common_; }
+    [[nodiscard]] bool last_attempt() const override {
+      const std::uint32_t most = action_.common_.retry.max_attempts;
+      return most > 0 && attempt_ >= most;
+    }
+    [[nodiscard]] std::string left() const override {
+      return action_.notes_.at(notification_.notification_id);
+    }
+    void leave(std::string text) override {
+      action_.notes_.set(notification_.notification_id, std::move(text));
+    }
+
+    core::AttemptOutcome deliver() override {
+      return action_.send(notification_, rendered_, time_left());
+    }
+
+    HttpResult ask(const HttpAsk& ask) override {
+      auto request = action_.caller_.request(opened_, ask.content_type);
+      if (!request) return {HttpFailure::bad_request, request.error().message, {}};
+      request->timeout = time_left();
+      if (request->timeout.count() <= 0) {
+        return {HttpFailure::unreachable, "the requests before took the time of the attempt", {}};
+      }
+      request->method = ask.method;
+      if (!ask.path.empty()) {
+        request->url.erase(request->url.find_last_not_of('/') + 1);
+        request->url += ask.path;
+      }
+      const Rendered asked{ask.content_type, ask.body, rendered_.fields};
+      if (const auto problem = action_.fill(*request, {notification_, asked, now(), opened_});
+          !problem) {
+        return {HttpFailure::bad_request, problem.error().message, {}};
+      }
+      HttpSent sent = action_.caller_.send(*request, opened_);
+      if (!sent.not_sent) return std::move(sent.result);
+      const bool configured_wrong = sent.not_sent->outcome == core::OutcomeClass::configuration;
+      return {configured_wrong ? HttpFailure::bad_request : HttpFailure::unreachable,
+              std::move(sent.not_sent->detail),
+              {}};
+    }
+
+    [[nodiscard]] core::AttemptOutcome masked(core::AttemptOutcome out) const {
+      mask(opened_, out);
+      return out;
+    }
+
+   private:
+    [[nodiscard]] std::chrono::milliseconds time_left() const {
+      return std::chrono::duration_cast<std::chrono::milliseconds>(end_ -
+                                                                   action_.clock_.monotonic());
+    }
+
+    HttpAction& action_;
+    const core::Notification& notification_;
+    const Rendered& rendered_;
+    std::uint32_t attempt_;
+    core::Duration end_;
+    Opened opened_;
+  };
+
+  static void mask(const Opened& opened, core::AttemptOutcome& out) {
+    out.detail = printable(opened.masked(std::move(out.detail)), kMaxDetail);
+    for (auto& [name, value] : out.handles) {
+      value = printable(opened.masked(std::move(value)), kMaxDetail);
+    }
+  }
+
   // One that is refused as bad holds back no other; another failure ends the attempt, and what went
   // before is repeated with the rest: the state is the same.
   core::AttemptOutcome send_batches(const core::Notification& notification,
@@ -108,10 +195,7 @@ class HttpAction final : public core::Action {
     if (out.outcome == core::OutcomeClass::delivered) {
       out.handles = integration_->handles(result.response, notification);
     }
-    out.detail = printable(opened.masked(std::move(out.detail)), kMaxDetail);
-    for (auto& [name, value] : out.handles) {
-      value = printable(opened.masked(std::move(value)), kMaxDetail);
-    }
+    mask(opened, out);
     return out;
   }
 
@@ -129,6 +213,7 @@ class HttpAction final : public core::Action {
   core::Clock& clock_;
   Sender sender_;
   HttpCaller caller_;
+  AttemptNotes notes_;
 };
 
 }  // namespace
@@ -138,6 +223,15 @@ void HttpIntegration::declare(config::Reader& in) {
   keys(in);
   http_.declare(in);
   check(in);
+}
+
+core::AttemptOutcome HttpIntegration::carry_out(HttpDialog& dialog) const {
+  return dialog.deliver();
+}
+
+core::Value json_answer(const HttpResponse& response) {
+  auto read = core::parse_json(response.body, kMaxAnswer);
+  return read ? std::move(*read) : core::Value();
 }
 
 core::Result<std::unique_ptr<core::Action>> HttpIntegration::build(

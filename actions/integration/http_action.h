@@ -23,6 +23,8 @@
 
 namespace tocsin::actions {
 
+class HttpDialog;
+
 /// What one attempt is made from.
 struct HttpAttempt {
   const core::Notification& notification;
@@ -70,6 +72,11 @@ class HttpIntegration : public ActionConfig, public std::enable_shared_from_this
   /// The far side no longer has what the handles of the incident name: the attempt is made again
   /// without them.
   [[nodiscard]] virtual bool lost(const HttpResponse& /*response*/) const { return false; }
+
+  /// One attempt at a message that goes in no batches. An integration whose far side wants several
+  /// requests asks them here, and gives the handles in the outcome (builtin/servicenow.cc); by default the
+  /// rendered body is sent in one.
+  [[nodiscard]] virtual core::AttemptOutcome carry_out(HttpDialog& dialog) const;
 
   /// The common keys, and between them those of the integration.
   void declare(config::Reader& in);

@@ -69,6 +69,7 @@ enum class HttpFailure {
   certificate,  // TLS was refused by either side
   proxy,        // the proxy refuses: who we are, or the host
   no_answer,    // bytes were sent and no complete answer came in time
+  not_sent,     // on purpose: a dry run
 };
 
 struct HttpResult {

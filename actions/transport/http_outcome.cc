@@ -48,6 +48,7 @@ OutcomeClass class_of(HttpFailure failure) {
     case HttpFailure::proxy:
       return OutcomeClass::configuration;
     case HttpFailure::unreachable:
+    case HttpFailure::not_sent:
       return OutcomeClass::transient;
     case HttpFailure::no_answer:
       return OutcomeClass::unknown;
@@ -71,6 +72,8 @@ std::string code_of(HttpFailure failure) {
       return "proxy";
     case HttpFailure::no_answer:
       return "no_answer";
+    case HttpFailure::not_sent:
+      return "not_sent";
   }
   return "";
 }

@@ -25,6 +25,8 @@ std::string words_of(HttpFailure failure) {
       return "refused by the proxy";
     case HttpFailure::no_answer:
       return "no answer in time";
+    case HttpFailure::not_sent:
+      return "not sent";
   }
   return {};
 }
@@ -125,7 +127,7 @@ HttpResult RecordingHttp::send(const HttpRequest& request) {
   out.request_headers = mask.headers(request.headers);
   out.request_body =
       mask.lines(request.body_in_words.empty() ? request.body : request.body_in_words);
-  HttpResult result{HttpFailure::unreachable, kNotSent, {}};
+  HttpResult result{HttpFailure::not_sent, kNotSent, {}};
   if (recording_.send) {
     result = inner_->send(request);
     const HttpResponse& response = result.response;

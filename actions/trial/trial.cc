@@ -21,16 +21,24 @@ core::AttemptOutcome not_built(const core::Error& error) {
   return out;
 }
 
+constexpr std::uint32_t kMostAttempts = 6;  // as many as an action may hold back, and one
+
 TrialStep attempt(core::Action& action, core::Notification notification, Recording& recording,
-                  const ConfiguredIntegration& integration, core::Clock& clock) {
+                  const ConfiguredIntegration& integration, const TrialOptions& options,
+                  core::Clock& clock) {
   TrialStep out;
   out.kind = notification.kind;
   const core::Duration begin = clock.monotonic();
   if (auto rendered = action.render(notification)) {
     notification.rendered = std::move(*rendered);
-    out.outcome = action.execute(
-        notification, 1,
-        std::chrono::duration_cast<std::chrono::milliseconds>(integration.common.timeout));
+    const auto budget =
+        std::chrono::duration_cast<std::chrono::milliseconds>(integration.common.timeout);
+    out.outcome = action.execute(notification, 1, budget);
+    for (std::uint32_t next = 2; next <= kMostAttempts && out.outcome.held; ++next) {
+      if (options.dry_run || !options.pause || !out.outcome.retry_after) break;
+      options.pause(*out.outcome.retry_after);
+      out.outcome = action.execute(notification, next, budget);
+    }
   } else {
     out.outcome = not_built(rendered.error());
   }
@@ -66,12 +74,12 @@ void deliver_steps(core::Action& action, const ConfiguredIntegration& integratio
   core::Clock& clock = *environment.clock;
   const core::Notification open =
       test_open(integration, {options.severity, options.person, environment.cluster}, clock.now());
-  out.push_back(attempt(action, open, recording, integration, clock));
+  out.push_back(attempt(action, open, recording, integration, options, clock));
   if (!options.drill || !integration.common.send_resolved) return;
   if (!options.dry_run && !arrived(out.back())) return;
   core::Notification close = test_close(open, clock.now());
   close.handles = far_side_names(out.back().outcome.handles);
-  out.push_back(attempt(action, std::move(close), recording, integration, clock));
+  out.push_back(attempt(action, std::move(close), recording, integration, options, clock));
 }
 
 }  // namespace

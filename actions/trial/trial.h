@@ -1,6 +1,7 @@
 // Delivering a test message by one integration, as a router would, with what was asked and answered.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct TrialOptions {
   bool dry_run = false;  // show the requests and send none
   core::Severity severity = core::Severity::warning;
   std::string person;  // named in the message
+  /// Waits until an attempt that the action holds back may follow (a result that is asked for later).
+  /// Empty: nobody waits, and such a message counts as not arrived.
+  std::function<void(core::Duration)> pause = {};
 };
 
 /// One message of a trial.
@@ -44,7 +48,8 @@ struct Trial {
   [[nodiscard]] bool worth_repeating() const;
 };
 
-/// One attempt per message, within the `timeout` of the integration; blocks so long. Actions on runs
+/// One attempt per message, within the `timeout` of the integration, and those that the action asks for
+/// itself; blocks so long. Actions on runs
 /// and on issues (stop_training, profile_training, publish_metric) are skipped. `environment` may lack
 /// what writes to topics.
 Trial try_integration(const ConfiguredIntegration& integration, Environment environment,

@@ -14,6 +14,7 @@
 #include "app/process/exit_code.h"
 #include "app/process/person.h"
 #include "core/log.h"
+#include "core/mutex.h"
 #include "core/system_clock.h"
 #include "core/telemetry.h"
 #include "core/text.h"
@@ -124,6 +125,14 @@ std::string trial_text(const actions::Trial& trial) {
   return out;
 }
 
+// Until an action asks again what became of its message.
+void pause_for(core::Duration wait) {
+  core::Mutex mutex;
+  core::CondVar never;
+  const core::MutexLock lock(mutex);
+  never.wait_for(mutex, wait, [] { return false; });
+}
+
 // Skipped actions decide only where there is no other.
 int code_of(const std::vector<actions::Trial>& trials) {
   int out = kFailed;
@@ -151,7 +160,8 @@ int send_test(const SendTestOptions& options) {
   environment.log = &log;
   environment.telemetry = &telemetry;
   const actions::TrialOptions trial{options.drill, options.dry_run,
-                                    *core::severity_from(options.severity), this_person()};
+                                    *core::severity_from(options.severity), this_person(),
+                                    pause_for};
   std::vector<actions::Trial> trials;
   core::ValueList list;
   for (const auto& integration : chosen) {

@@ -81,6 +81,21 @@ TEST_F(TriedActions, NothingThatIsShownHoldsACredential) {
       {"slack", "{url: 'https://hooks.slack.com/services/T/B/canary-token'}", {"canary-token"}},
       {"telegram", "{bot_token: '1:canary-token', chat_id: '-100200'}", {"1:canary-token"}},
       {"pagerduty", kTriedPager, {R"(canary\"key-0123456789-0123456789)"}},
+      {"slack", "{token: xoxb-canary-token, channel: C07}", {"xoxb-canary-token"}},
+      {"jsm", "{api_key: canary-genie-key}", {"canary-genie-key"}},
+      {"grafana_irm",
+       "{url: 'https://oncall.example/integrations/canary-token/'}",
+       {"canary-token"}},
+      {"servicenow",
+       "{url: 'https://acme.example', mode: incident, username: u, password: canary-password}",
+       {"canary-password"}},
+      {"jira",
+       "{url: 'https://acme.example', project: OPS, email: a@b.example, api_token: canary-token}",
+       {"canary-token"}},
+      {"sns",
+       "{topic_arn: 'arn:aws:sns:eu-central-1:1:x', aws: {region: eu-central-1, access_key_id: "
+       "canary-key-id, secret_access_key: canary-secret}}",
+       {"canary-key-id", "canary-secret"}},
       {"webhook",
        "{url: 'https://example.com/canary-path', bearer_token: canary-bearer, secret: "
        "whsec_Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5Y2FuYXJ5}",
@@ -130,6 +145,23 @@ TEST_F(TriedActions, ADrillOpensAnIncidentAndClosesThatOne) {
   tried("pagerduty", kTriedPager);
   EXPECT_NE(json::parse(bench.http.requests.at(2).body)["dedup_key"], open["dedup_key"])
       << "two tests are two incidents";
+}
+
+TEST_F(TriedActions, WhatAToolSaysLaterIsWaitedFor) {
+  const std::string accepted = R"({"requestId":"req-1"})";
+  const std::string done = R"({"data":{"isSuccess":true,"status":"Created alert"}})";
+  TrialOptions options;
+  std::vector<core::Duration> pauses;
+  options.pause = [&](core::Duration wait) { pauses.push_back(wait); };
+  answer(202, accepted);
+  answer(404);
+  answer(200, done);
+  const Trial trial = tried("jsm", "{api_key: canary-genie-key}", options);
+  EXPECT_TRUE(trial.passed());
+  EXPECT_THAT(pauses, ::testing::ElementsAre(2s, 5s));
+  EXPECT_THAT(trial.steps.at(0).exchanges, SizeIs(3));
+  answer(202, accepted);
+  EXPECT_FALSE(tried("jsm", "{api_key: canary-genie-key}").passed()) << "nobody waits";
 }
 
 TEST_F(TriedActions, ADrillChangesTheMessageThatItOpened) {
