@@ -23,7 +23,7 @@ struct PlatformPlace {
   std::vector<std::string> allow_private{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16",
                                          "100.64.0.0/10", "fc00::/7"};
   config::Secret proxy;
-  TlsFiles tls;
+  HttpTls tls;
   AddressGuard guard;  // made from allow_private
   core::Duration timeout = std::chrono::seconds(5);
 };
