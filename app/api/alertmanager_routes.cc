@@ -58,12 +58,15 @@ HttpAnswer with_alerts(
 }
 
 HttpAnswer list_alerts(ApiDesk& desk, const ApiCall& call) {
-  std::string list;
+  std::string list = "[";
   auto out =
       with_alerts(desk, call, [&](const ShownAlert&, const AlertFilter&, const std::string& json) {
-        list += (list.empty() ? "" : ",") + json;
+        if (list.size() > 1) list += ',';
+        list += json;
       });
-  if (out.status == 200) out.body = "[" + list + "]\n";
+  if (out.status != 200) return out;
+  list += "]\n";
+  out.body = std::move(list);
   return out;
 }
 
