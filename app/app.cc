@@ -13,6 +13,7 @@
 #include "app/process/sd_notify.h"
 #include "app/roles.h"
 #include "app/serve/http_routes.h"
+#include "app/serve/http_server.h"
 #include "app/serve/metrics.h"
 #include "app/serve/process_metrics.h"
 #include "core/mutex.h"

@@ -3,6 +3,8 @@
 
 #include <chrono>
 
+#include "core/audit_topic.h"
+
 namespace tocsin::core {
 namespace {
 
@@ -21,7 +23,7 @@ constexpr Topic kTopics[] = {
      "raw tensors in chunks, on request only, or where they lie", "hook",
      "the Python package: `hook.get_tensors()`, trials, rules in Python"},
     {topic::kIssues, tocsin, keyed, age, of_days(30), "run uid",
-     "events: issues, jobs, status of rules", "`evaluate`, `tocsin stop`",
+     "events: issues, jobs, status of rules", "`evaluate`, `tocsin stop`, the HTTP API",
      "`route`, `status`, `tail`"},
     {topic::kCommands, tocsin, keyed, both, of_days(7), "run uid and slot",
      "what a run is to do: stop, capture",
@@ -73,6 +75,10 @@ constexpr Topic kTopics[] = {
      "`tocsin silence`, `tocsin ack`, `tocsin stops`, `tocsin endpoint`, `tocsin breaker`, "
      "`stop_training`, `runs`, the API",
      "`route`, `deliver`, `runs`, `status`"},
+     "silence",
+     "what people ask of the router: silences",
+     "`tocsin silence`, the HTTP API",
+     "`route`, `status`"},
     {topic::kRouterOutbox, tocsin, keyed, age, of_days(14), "integration",
      "notifications to deliver", "`route`, `tocsin dlq replay`", "`deliver`, `tocsin history`"},
     {topic::kRouterDeliveries, tocsin, keyed, age, of_days(90), "notification",
@@ -81,6 +87,10 @@ constexpr Topic kTopics[] = {
     {topic::kRouterDeadletter, tocsin, keyed, age, of_days(90), "integration",
      "notifications that were given up, and what people did about them", "`deliver`, `tocsin dlq`",
      "`tocsin dlq`"},
+     "each attempt and each end of a delivery", "`deliver`", "`route`, `deliver`, `status`"},
+    {topic::kRouterAudit, tocsin, single, age, of_days(365), "what was changed",
+     "who changed what, from where, with the state before and after",
+     "`tocsin silence`, the HTTP API", "the HTTP API"},
     {topic::kMetrics, tocsin, keyed, age, of_days(7), "run uid", "state of issues as JSON scalars",
      "`publish_metric`", "other programs"},
     {topic::kDlq, tocsin, keyed, age, of_days(14), "topic and partition it came from",

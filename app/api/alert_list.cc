@@ -1,7 +1,6 @@
 #include "app/api/alert_list.h"
 
 #include <algorithm>
-#include <array>
 
 namespace tocsin::app {
 namespace {
@@ -42,9 +41,6 @@ bool reaches(const AlertFilter& filter, const std::vector<routing::MatchedRoute>
 }  // namespace
 
 core::Result<AlertFilter> AlertFilter::parse(const UrlQuery& query) {
-  constexpr std::array<std::string_view, 7> kKnown{"active",      "silenced", "inhibited", "muted",
-                                                   "unprocessed", "filter",   "receiver"};
-  if (const auto known = query.only(kKnown); !known) return known.error();
   AlertFilter out;
   for (const auto& [name, place] :
        {std::pair{"active", &out.active}, std::pair{"silenced", &out.silenced}}) {
@@ -64,11 +60,10 @@ core::Result<AlertFilter> AlertFilter::parse(const UrlQuery& query) {
   return out;
 }
 
-std::vector<ShownAlert> shown_alerts(const TopicView& view, const routing::Router* routing,
-                                     const AlertFilter& filter, core::Duration resolve_timeout,
-                                     core::WallTime now) {
+void for_each_alert(const TopicView& view, const routing::Router* routing,
+                    const AlertFilter& filter, core::Duration resolve_timeout, core::WallTime now,
+                    core::FunctionRef<void(const ShownAlert&)> show) {
   const auto silences = silences_in_force(view, now);
-  std::vector<ShownAlert> out;
   for (const auto& [key, seen] : view.issues()) {
     const core::Issue& issue = seen.newest;
     if (!fires(view, issue, resolve_timeout, now)) continue;
@@ -83,10 +78,8 @@ std::vector<ShownAlert> shown_alerts(const TopicView& view, const routing::Route
     std::vector<routing::MatchedRoute> leaves;
     if (routing != nullptr) leaves = routing->explain(issue.labels).leaves;
     if (!reaches(filter, leaves)) continue;
-    out.push_back(
-        {std::move(labels), issue, seen.since, std::move(leaves), std::move(silenced_by)});
+    show({std::move(labels), issue, seen.since, std::move(leaves), std::move(silenced_by)});
   }
-  return out;
 }
 
 }  // namespace tocsin::app

@@ -6,6 +6,7 @@
 
 #include "app/serve/url_query.h"
 #include "app/view/topic_view.h"
+#include "core/function_ref.h"
 #include "core/issue.h"
 #include "core/labels.h"
 #include "core/result.h"
@@ -17,9 +18,10 @@ namespace tocsin::app {
 /// Views of Alertmanager name alerts by `alertname`; issues of our rules have `rule`.
 inline constexpr std::string_view kAlertName = "alertname";
 
+/// Borrowed from the view.
 struct ShownAlert {
   core::Labels labels;  // of the issue, and alertname
-  core::Issue issue;
+  const core::Issue& issue;
   core::WallTime since{};
   std::vector<routing::MatchedRoute> leaves;
   std::vector<std::string> silenced_by;  // ids
@@ -36,10 +38,11 @@ struct AlertFilter {
   static core::Result<AlertFilter> parse(const UrlQuery& query);
 };
 
-/// Open alerts, by issue key. `routing` tells whom each reaches; null: nobody. An issue that does not
-/// end by itself is over `resolve_timeout` after its last report.
-std::vector<ShownAlert> shown_alerts(const TopicView& view, const routing::Router* routing,
-                                     const AlertFilter& filter, core::Duration resolve_timeout,
-                                     core::WallTime now);
+/// Shows open alerts one after the other, by issue key: a list of them all would be many times as large
+/// as what is said of them. `routing` tells whom each reaches; null: nobody. An issue that does not end
+/// by itself is over `resolve_timeout` after its last report.
+void for_each_alert(const TopicView& view, const routing::Router* routing,
+                    const AlertFilter& filter, core::Duration resolve_timeout, core::WallTime now,
+                    core::FunctionRef<void(const ShownAlert&)> show);
 
 }  // namespace tocsin::app

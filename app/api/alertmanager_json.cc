@@ -1,7 +1,6 @@
 #include "app/api/alertmanager_json.h"
 
 #include <algorithm>
-#include <map>
 
 #include "app/view/silence_records.h"
 #include "core/identity.h"
@@ -136,31 +135,26 @@ Value alert_value(const ShownAlert& alert, core::Duration resolve_timeout, core:
       {"labels", labels_value(alert.labels)}};
 }
 
-Value alert_groups_value(const std::vector<ShownAlert>& alerts, const routing::Matchers& receiver,
-                         core::Duration resolve_timeout, core::WallTime now) {
-  struct Group {
-    core::Labels labels;
-    ValueList alerts;
-  };
-  std::map<std::pair<std::string, std::string>, Group> groups;  // by receiver and group key
-  for (const ShownAlert& alert : alerts) {
-    const Value shown = alert_value(alert, resolve_timeout, now);
-    for (const auto& leaf : alert.leaves) {
-      for (const std::string& name : leaf.receivers) {
-        if (!receiver.matches(core::Labels{{"receiver", name}})) continue;
-        Group& group = groups[{name, leaf.group_key}];
-        group.labels = leaf.group_labels;
-        group.alerts.push_back(shown);
-      }
+void AlertGroups::add(const ShownAlert& alert, const std::string& json,
+                      const routing::Matchers& receiver) {
+  for (const auto& leaf : alert.leaves) {
+    for (const std::string& name : leaf.receivers) {
+      if (!receiver.matches(core::Labels{{"receiver", name}})) continue;
+      Group& group = groups_[{name, leaf.group_key}];
+      group.labels = leaf.group_labels;
+      group.alerts += (group.alerts.empty() ? "" : ",") + json;
     }
   }
-  ValueList out;
-  for (auto& [key, group] : groups) {
-    out.push_back(ValueMap{{"alerts", std::move(group.alerts)},
-                           {"labels", labels_value(group.labels)},
-                           {"receiver", named(key.first)}});
+}
+
+std::string AlertGroups::json() const {
+  std::string out;
+  for (const auto& [key, group] : groups_) {
+    out += (out.empty() ? "{\"alerts\":[" : ",{\"alerts\":[") + group.alerts +
+           "],\"labels\":" + core::to_json(labels_value(group.labels)) +
+           ",\"receiver\":" + core::to_json(named(key.first)) + "}";
   }
-  return out;
+  return "[" + out + "]";
 }
 
 Value silence_value(const routing::Silence& silence, core::WallTime now) {

@@ -2,9 +2,10 @@
 // https://github.com/prometheus/alertmanager, api/v2/openapi.yaml.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "app/api/alert_list.h"
 #include "core/result.h"
@@ -18,10 +19,20 @@ namespace tocsin::app {
 /// shows it.
 core::Value alert_value(const ShownAlert& alert, core::Duration resolve_timeout,
                         core::WallTime now);
-/// `alertGroups`: by receiver and the labels that its route groups by.
-core::Value alert_groups_value(const std::vector<ShownAlert>& alerts,
-                               const routing::Matchers& receiver, core::Duration resolve_timeout,
-                               core::WallTime now);
+/// `alertGroups`: by receiver and the labels that its route groups by. Each alert as its JSON.
+class AlertGroups {
+ public:
+  /// `json`: of alert_value().
+  void add(const ShownAlert& alert, const std::string& json, const routing::Matchers& receiver);
+  [[nodiscard]] std::string json() const;
+
+ private:
+  struct Group {
+    core::Labels labels;
+    std::string alerts;  // JSON, with commas between
+  };
+  std::map<std::pair<std::string, std::string>, Group> groups_;  // by receiver and group key
+};
 /// `gettableSilence`.
 core::Value silence_value(const routing::Silence& silence, core::WallTime now);
 

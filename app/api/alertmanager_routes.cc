@@ -1,35 +1,29 @@
 #include "app/api/alertmanager_routes.h"
 
-#include <algorithm>
-#include <functional>
-#include <optional>
+#include <string>
 #include <utility>
 
 #include "app/api/alert_list.h"
 #include "app/api/alertmanager_json.h"
 #include "app/api/event_intake.h"
+#include "app/api/silence_desk.h"
 #include "app/process/version.h"
 #include "app/serve/problem.h"
-#include "app/view/silence_records.h"
 #include "core/json.h"
-#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
 
-using namespace std::chrono_literals;
 using core::Value;
 using core::ValueList;
 using core::ValueMap;
-using routing::Silence;
 
-constexpr auto kReadBack = 5s;  // until what was written stands in our own view
 constexpr std::size_t kMostOfAlerts = std::size_t{1} << 20;
 
 HttpAnswer json(const Value& value) { return {200, core::to_json(value) + "\n"}; }
 HttpAnswer empty_answer() { return {200, ""}; }
 
-HttpAnswer server_status(ApiDesk& desk) {
+HttpAnswer server_status(ApiDesk& desk, const ApiCall&) {
   return json(ValueMap{
       {"cluster", ValueMap{{"name", desk.cluster}, {"peers", ValueList()}, {"status", "disabled"}}},
       {"config", ValueMap{{"original", ""}}},
@@ -42,55 +36,52 @@ HttpAnswer server_status(ApiDesk& desk) {
                                {"version", version_text()}}}});
 }
 
-HttpAnswer list_receivers(const ApiDesk& desk) {
+HttpAnswer list_receivers(const ApiDesk& desk, const ApiCall&) {
   ValueList out;
   for (const std::string& name : desk.receivers) out.push_back(ValueMap{{"name", name}});
   return json(out);
 }
 
-// Alerts of a request that has parameters of alerts.
-core::Result<std::vector<ShownAlert>> asked_alerts(ApiDesk& desk, const AlertFilter& filter) {
-  std::vector<ShownAlert> alerts;
-  const auto seen = desk.view.read([&](const TopicView& view) {
-    alerts = shown_alerts(view, desk.routing.get(), filter, desk.resolve_timeout, desk.clock.now());
-  });
-  if (!seen) return seen.error();
-  return alerts;
-}
-
 HttpAnswer with_alerts(
-    ApiDesk& desk, const HttpRequest& request,
-    core::FunctionRef<Value(const std::vector<ShownAlert>&, const AlertFilter&)> make) {
-  const auto query = UrlQuery::parse(request.query);
-  if (!query) return problem(query.error());
-  const auto filter = AlertFilter::parse(*query);
+    ApiDesk& desk, const ApiCall& call,
+    core::FunctionRef<void(const ShownAlert&, const AlertFilter&, std::string json)> take) {
+  const auto filter = AlertFilter::parse(call.query);
   if (!filter) return problem(filter.error());
-  const auto alerts = asked_alerts(desk, *filter);
-  if (!alerts) return problem(alerts.error());
-  return json(make(*alerts, *filter));
-}
-
-HttpAnswer list_alerts(ApiDesk& desk, const HttpRequest& request) {
-  return with_alerts(desk, request, [&](const auto& alerts, const AlertFilter&) {
-    ValueList out;
-    for (const ShownAlert& alert : alerts)
-      out.push_back(alert_value(alert, desk.resolve_timeout, desk.clock.now()));
-    return Value(std::move(out));
+  const core::WallTime now = desk.clock.now();
+  const auto seen = desk.view.read([&](const TopicView& view) {
+    for_each_alert(
+        view, desk.routing.get(), *filter, desk.resolve_timeout, now, [&](const ShownAlert& alert) {
+          take(alert, *filter, core::to_json(alert_value(alert, desk.resolve_timeout, now)));
+        });
   });
+  return seen ? HttpAnswer() : problem(seen.error());
 }
 
-HttpAnswer list_groups(ApiDesk& desk, const HttpRequest& request) {
-  return with_alerts(desk, request, [&](const auto& alerts, const AlertFilter& filter) {
-    return alert_groups_value(alerts, filter.receiver, desk.resolve_timeout, desk.clock.now());
-  });
+HttpAnswer list_alerts(ApiDesk& desk, const ApiCall& call) {
+  std::string list = "[";
+  auto out =
+      with_alerts(desk, call, [&](const ShownAlert&, const AlertFilter&, const std::string& json) {
+        if (list.size() > 1) list += ',';
+        list += json;
+      });
+  if (out.status != 200) return out;
+  list += "]\n";
+  out.body = std::move(list);
+  return out;
 }
 
-HttpAnswer list_silences(ApiDesk& desk, const HttpRequest& request) {
-  constexpr std::array<std::string_view, 1> kKnown{"filter"};
-  const auto query = UrlQuery::parse(request.query);
-  if (!query) return problem(query.error());
-  if (const auto known = query->only(kKnown); !known) return problem(known.error());
-  const auto filter = routing::Matchers::parse(query->values("filter"));
+HttpAnswer list_groups(ApiDesk& desk, const ApiCall& call) {
+  AlertGroups groups;
+  auto out = with_alerts(
+      desk, call, [&](const ShownAlert& alert, const AlertFilter& filter, const std::string& json) {
+        groups.add(alert, json, filter.receiver);
+      });
+  if (out.status == 200) out.body = groups.json() + "\n";
+  return out;
+}
+
+HttpAnswer list_silences(ApiDesk& desk, const ApiCall& call) {
+  const auto filter = routing::Matchers::parse(call.query.values("filter"));
   if (!filter) return problem(filter.error().in("filter"));
   ValueList out;
   const auto seen = desk.view.read([&](const TopicView& view) {
@@ -106,139 +97,141 @@ HttpAnswer list_silences(ApiDesk& desk, const HttpRequest& request) {
   return seen ? json(out) : problem(seen.error());
 }
 
-core::Error no_silence(std::string_view id) {
-  return {core::Code::not_found, "there is no silence \"" + core::visible(id, 100) + "\""};
-}
+const std::string& asked_id(const ApiCall& call) { return call.request.in_path.find("id")->second; }
 
-std::string asked_id(const HttpRequest& request) { return request.in_path.find("id")->second; }
-
-core::Result<std::map<std::string, Silence>> known_silences(ApiDesk& desk) {
-  std::map<std::string, Silence> known;
-  const auto seen = desk.view.read([&](const TopicView& view) { known = view.silences(); });
-  if (!seen) return seen.error();
-  return known;
-}
-
-HttpAnswer show_silence(ApiDesk& desk, const HttpRequest& request) {
+HttpAnswer show_silence(ApiDesk& desk, const ApiCall& call) {
   const auto known = known_silences(desk);
   if (!known) return problem(known.error());
-  const auto found = known->find(asked_id(request));
-  if (found == known->end()) return problem(no_silence(asked_id(request)));
+  const auto found = known->find(asked_id(call));
+  if (found == known->end()) return problem(no_silence(asked_id(call)));
   return json(silence_value(found->second, desk.clock.now()));
 }
 
-// Who has written may rely on it: it stands in the topic, and our own view has read it.
-core::Status put_silence(ApiDesk& desk, const Silence& silence,
-                         const std::map<std::string, Silence>& known, core::WallTime now) {
-  if (auto written = desk.writer.write(silence_records(silence, known, now)); !written)
-    return written;
-  return desk.view.await(
-      [&](const TopicView& view) {
-        const auto found = view.silences().find(silence.id);
-        return found != view.silences().end() && found->second.ends_at == silence.ends_at;
-      },
-      kReadBack);
+HttpAnswer expire_silence(ApiDesk& desk, const ApiCall& call) {
+  const auto ended = end_silence(desk, asked_id(call), call);
+  return ended ? empty_answer() : problem(ended.error());
 }
 
-HttpAnswer end_silence(ApiDesk& desk, const HttpRequest& request, const Principal& who) {
-  const auto known = known_silences(desk);
-  if (!known) return problem(known.error());
-  const auto found = known->find(asked_id(request));
-  if (found == known->end()) return problem(no_silence(asked_id(request)));
-  const core::WallTime now = desk.clock.now();
-  if (found->second.ends_at <= now) return empty_answer();  // over already
-  const auto written = put_silence(desk, ended_silence(found->second, now), *known, now);
-  if (!written) return problem(written.error());
-  desk.log.info("api_silence_ended",
-                {{"id", found->first}, {"by", who.name}, {"client", std::string(request.client)}});
-  return empty_answer();
-}
-
-// An end or a comment may be changed; with another begin or other matchers it is another silence.
-bool only_its_end_changes(const Silence& old, const Silence& asked, core::WallTime now) {
-  return old.ends_at > now && old.matchers == asked.matchers && old.starts_at == asked.starts_at;
-}
-
-core::Status check_asked(const Silence& silence, std::size_t known, core::WallTime now) {
-  if (const auto good = routing::check(silence); !good) return good;
-  if (silence.ends_at <= now) return core::invalid_argument("endsAt: it lies in the past");
-  if (silence.comment.empty())
-    return core::invalid_argument("comment: say why, for those who find it");
-  if (known >= routing::kMaxSilences) {
-    return core::Error{core::Code::failed_precondition,
-                       "there are " + std::to_string(known) + " silences, as many as may be"};
-  }
-  return core::ok();
-}
-
-HttpAnswer ask_silence(ApiDesk& desk, const HttpRequest& request, const Principal& who) {
-  auto asked = read_asked_silence(request.body);
+HttpAnswer ask_silence(ApiDesk& desk, const ApiCall& call) {
+  const auto asked = read_asked_silence(call.request.body);
   if (!asked) return problem(asked.error());
-  const auto known = known_silences(desk);
-  if (!known) return problem(known.error());
-  const core::WallTime now = desk.clock.now();
-  Silence& silence = asked->silence;
-  silence.created_at = now;
-  if (silence.created_by.empty()) silence.created_by = who.name;
-  const auto old = asked->id.empty() ? known->end() : known->find(asked->id);
-  if (!asked->id.empty() && old == known->end()) return problem(no_silence(asked->id));
-  const bool same = old != known->end() && only_its_end_changes(old->second, silence, now);
-  silence.id = same ? old->first : silence_id(silence);
-  if (const auto good = check_asked(silence, known->size(), now); !good)
-    return problem(good.error());
-  if (old != known->end() && !same && old->second.ends_at > now) {
-    const auto ended = put_silence(desk, ended_silence(old->second, now), *known, now);
-    if (!ended) return problem(ended.error());
-  }
-  if (const auto written = put_silence(desk, silence, *known, now); !written)
-    return problem(written.error());
-  desk.log.info("api_silence_set", {{"id", silence.id},
-                                    {"matchers", silence.matchers},
-                                    {"by", who.name},
-                                    {"client", std::string(request.client)}});
-  return json(ValueMap{{"silenceID", silence.id}});
+  const auto made = set_silence(desk, asked->silence, asked->id, call);
+  if (!made) return problem(made.error());
+  return json(ValueMap{{"silenceID", made->id}});
 }
 
-HttpAnswer take_alerts(ApiDesk& desk, const HttpRequest& request, const Principal& who) {
-  const auto body = core::parse_json(request.body, kMostOfAlerts);
+HttpAnswer take_alerts(ApiDesk& desk, const ApiCall& call) {
+  const auto body = core::parse_json(call.request.body, kMostOfAlerts);
   if (!body) return problem(body.error());
   const auto* alerts = core::as<ValueList>(*body);
   if (alerts == nullptr) return problem(core::invalid_argument("expected a list of alerts"));
-  EventIntake intake(who, desk.clock.now());
-  for (const Value& alert : *alerts) {
-    intake.take(event_of_alert(alert, desk.resolve_timeout, desk.clock.now()));
-  }
+  const core::WallTime now = desk.clock.now();
+  EventIntake intake(call, now);
+  for (const Value& alert : *alerts) intake.take(event_of_alert(alert, desk.resolve_timeout, now));
   return intake.write(desk.writer, 200);
+}
+
+std::vector<ApiParameter> alert_parameters() {
+  ApiParameter filter{"filter", ParameterType::matcher, "a matcher on labels"};
+  filter.repeated = true;
+  return {filter,
+          {"receiver", ParameterType::regex, "regular expression on names of receivers"},
+          {"active", ParameterType::flag, "false: without those that people are told of"},
+          {"silenced", ParameterType::flag, "false: without those that a silence holds back"},
+          {"inhibited", ParameterType::flag, "taken for Alertmanager's clients; no effect"},
+          {"muted", ParameterType::flag, "taken for Alertmanager's clients; no effect"},
+          {"unprocessed", ParameterType::flag, "taken for Alertmanager's clients; no effect"}};
+}
+
+ApiParameter silence_id_parameter() {
+  ApiParameter out{"id", ParameterType::text, "of the silence: sil_…"};
+  out.in_path = true;
+  return out;
 }
 
 }  // namespace
 
 std::vector<ApiRoute> alertmanager_routes(ApiDesk& desk) {
-  const auto reads = [&desk](auto handler) {
-    return [&desk, handler](const HttpRequest& request, const Principal&) {
-      return handler(desk, request);
-    };
-  };
-  const auto writes = [&desk](auto handler) {
-    return [&desk, handler](const HttpRequest& request, const Principal& who) {
-      return handler(desk, request, who);
-    };
-  };
   const auto of_desk = [&desk](auto handler) {
-    return [&desk, handler](const HttpRequest&, const Principal&) { return handler(desk); };
+    return [&desk, handler](const ApiCall& call) { return handler(desk, call); };
   };
   constexpr auto kViewer = ApiRole::viewer;
   constexpr auto kOperator = ApiRole::operate;
+  ApiParameter filter{"filter", ParameterType::matcher, "a matcher on what silences name"};
+  filter.repeated = true;
   return {
-      {"GET", "/api/v2/status", kViewer, of_desk(server_status)},
-      {"GET", "/api/v2/receivers", kViewer, of_desk(list_receivers)},
-      {"GET", "/api/v2/alerts", kViewer, reads(list_alerts)},
-      {"POST", "/api/v2/alerts", kOperator, writes(take_alerts)},
-      {"GET", "/api/v2/alerts/groups", kViewer, reads(list_groups)},
-      {"GET", "/api/v2/silences", kViewer, reads(list_silences)},
-      {"POST", "/api/v2/silences", kOperator, writes(ask_silence)},
-      {"GET", "/api/v2/silence/{id}", kViewer, reads(show_silence)},
-      {"DELETE", "/api/v2/silence/{id}", kOperator, writes(end_silence)},
+      {"GET",
+       "/api/v2/status",
+       kViewer,
+       "Show the version, and since when it runs",
+       of_desk(server_status),
+       {},
+       {},
+       {{200, "Alertmanager's status", "AlertmanagerStatus"}}},
+      {"GET",
+       "/api/v2/receivers",
+       kViewer,
+       "List the names of the receivers",
+       of_desk(list_receivers),
+       {},
+       {},
+       {{200, "all of them", "Receivers"}}},
+      {"GET",
+       "/api/v2/alerts",
+       kViewer,
+       "List open issues as alerts",
+       of_desk(list_alerts),
+       alert_parameters(),
+       {},
+       {{200, "by issue key", "GettableAlerts"}}},
+      {"POST",
+       "/api/v2/alerts",
+       kOperator,
+       "Take alerts of other producers",
+       of_desk(take_alerts),
+       {},
+       {{"PostableAlerts"}},
+       {{200, "all are written"}}},
+      {"GET",
+       "/api/v2/alerts/groups",
+       kViewer,
+       "List open issues by receiver and by the labels that its route groups by",
+       of_desk(list_groups),
+       alert_parameters(),
+       {},
+       {{200, "by receiver", "AlertGroups"}}},
+      {"GET",
+       "/api/v2/silences",
+       kViewer,
+       "List all silences, those that ended in the last five days too",
+       of_desk(list_silences),
+       {filter},
+       {},
+       {{200, "by id", "GettableSilences"}}},
+      {"POST",
+       "/api/v2/silences",
+       kOperator,
+       "Begin a silence, or change one",
+       of_desk(ask_silence),
+       {},
+       {{"PostableSilence"}},
+       {{200, "it holds", "SilenceID"}}},
+      {"GET",
+       "/api/v2/silence/{id}",
+       kViewer,
+       "Show a silence",
+       of_desk(show_silence),
+       {silence_id_parameter()},
+       {},
+       {{200, "as it is", "GettableSilence"}}},
+      {"DELETE",
+       "/api/v2/silence/{id}",
+       kOperator,
+       "End a silence",
+       of_desk(expire_silence),
+       {silence_id_parameter()},
+       {},
+       {{200, "it is over"}}},
   };
 }
 

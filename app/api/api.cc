@@ -3,29 +3,21 @@
 #include <utility>
 
 #include "app/api/alertmanager_routes.h"
+#include "app/api/api_desk.h"
 #include "app/api/event_routes.h"
-#include "app/serve/access.h"
+#include "app/api/idempotency.h"
+#include "app/api/openapi.h"
+#include "app/api/resource_routes.h"
+#include "app/api/session_routes.h"
+#include "app/api/silence_routes.h"
+#include "app/api/stream_routes.h"
+#include "app/process/version.h"
+#include "app/serve/gzip.h"
+#include "app/serve/problem.h"
+#include "core/json.h"
 
 namespace tocsin::app {
 namespace {
-
-// `Access` outlives the route.
-HttpRoute guarded(ApiRoute route, const Access& access) {
-  const auto handler = [handler = std::move(route.handler), role = route.role,
-                        &access](const HttpRequest& request) -> HttpAnswer {
-    auto verdict = access.check(request, role);
-    if (verdict.refusal) return std::move(*verdict.refusal);
-    HttpAnswer out = handler(request, verdict.who);
-    out.headers.emplace_back("Cache-Control", "no-store");
-    return out;
-  };
-  return {std::move(route.method),
-          std::move(route.path),
-          "application/json",
-          handler,
-          false,  // a 404 names the few pages for people
-          true};
-}
 
 core::Result<std::unique_ptr<const routing::Router>> explaining_router(const AppConfig& config) {
   auto actions = rule_actions(config.rules);
@@ -41,9 +33,30 @@ core::Result<std::unique_ptr<const routing::Router>> explaining_router(const App
 }  // namespace
 
 struct Api::Parts {
-  Access access;
+  Parts(const AppConfig& config, ingest::Transport& transport, const core::Clock& clock,
+        core::Log& log, const std::string& host, std::unique_ptr<const routing::Router> routing)
+      : desk(config, transport, clock, log, host, std::move(routing)), answered(clock) {}
+
+  HttpAnswer answer(const ApiRoute& route, const HttpRequest& request);
+
   ApiDesk desk;
+  Idempotency answered;
+  std::string openapi;  // of all routes
 };
+
+HttpAnswer Api::Parts::answer(const ApiRoute& route, const HttpRequest& request) {
+  auto verdict = desk.access.check(request, route.role);
+  if (verdict.refusal) return std::move(*verdict.refusal);
+  const auto query = UrlQuery::parse(request.query);
+  if (!query) return problem(query.error());
+  std::string field;
+  if (const auto good = check_parameters(route, *query, field); !good)
+    return problem(400, "invalid-parameter", good.error().message, field);
+  const ApiCall call{request, verdict.who, *query};
+  // Not of what anybody may do: nobody has a name there, and a session is for one browser.
+  const bool once = route.method != "GET" && route.role > ApiRole::anybody;
+  return once ? answered.once(call, [&] { return route.handler(call); }) : route.handler(call);
+}
 
 core::Result<std::unique_ptr<Api>> Api::create(const AppConfig& config,
                                                ingest::Transport& transport,
@@ -51,33 +64,46 @@ core::Result<std::unique_ptr<Api>> Api::create(const AppConfig& config,
                                                const std::string& host) {
   auto routing = explaining_router(config);
   if (!routing) return routing.error();
-  // NOLINTNEXTLINE(modernize-make-unique): Clang 14 makes no aggregate that way
-  return std::unique_ptr<Api>(new Api(std::unique_ptr<Parts>(
-      new Parts{Access(config.http.access, config.http.listen, config.external_url),
-                ApiDesk{{transport, clock, log},
-                        {transport, host},
-                        std::move(*routing),
-                        clock,
-                        log,
-                        config.cluster,
-                        config.router.resolve_timeout,
-                        clock.now(),
-                        config.receivers.names}})));
+  return std::unique_ptr<Api>(
+      new Api(std::make_unique<Parts>(config, transport, clock, log, host, std::move(*routing))));
 }
 
 // A file that comes later counts then; that it is not there yet is no reason not to start.
 Api::Api(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {
-  for (std::string& why : parts_->access.unusable_tokens()) {
+  for (std::string& why : parts_->desk.access.unusable_tokens()) {
     parts_->desk.log.warn("api_token_unusable", {{"error", std::move(why)}});
   }
 }
 Api::~Api() = default;
 
 std::vector<HttpRoute> Api::routes() {
+  std::vector<ApiRoute> declared;
+  for (auto make : {alertmanager_routes, event_routes, resource_routes, silence_routes,
+                    stream_routes, session_routes}) {
+    for (ApiRoute& route : make(parts_->desk)) declared.push_back(std::move(route));
+  }
+  declared.push_back({"GET",
+                      "/api/v1/openapi.json",
+                      ApiRole::anybody,
+                      "Describe this API as OpenAPI 3.0",
+                      [parts = parts_.get()](const ApiCall&) {
+                        return HttpAnswer{200, parts->openapi};
+                      },
+                      {},
+                      {},
+                      {{200, "this API", "OpenApi"}}});
+  parts_->openapi = core::to_json(openapi_document(declared, version_text())) + "\n";
   std::vector<HttpRoute> out;
-  for (auto make : {alertmanager_routes, event_routes}) {
-    for (ApiRoute& route : make(parts_->desk))
-      out.push_back(guarded(std::move(route), parts_->access));
+  for (ApiRoute& route : declared) {
+    HttpRoute served{route.method, route.path, "application/json", {}, false, true};
+    served.handler = [parts = parts_.get(), route = std::move(route)](const HttpRequest& request) {
+      HttpAnswer made = parts->answer(route, request);
+      made.headers.emplace_back("Cache-Control", "no-store");
+      made.headers.emplace_back("X-Content-Type-Options", "nosniff");
+      compress(request, made);
+      return made;
+    };
+    out.push_back(std::move(served));
   }
   return out;
 }

@@ -1,11 +1,19 @@
-// What handlers of the API share: topics as they are, a writer, the tree, the clock.
+// What handlers of the API share: topics as they are, a writer, the tree, the clock, who may come in.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "app/api/api_route.h"
 #include "app/api/api_writer.h"
+#include "app/api/histories.h"
 #include "app/api/live_view.h"
+#include "app/api/stream_feed.h"
+#include "app/api/stream_hub.h"
+#include "app/config/app_config.h"
+#include "app/serve/access.h"
+#include "app/serve/session_table.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/time.h"
@@ -14,16 +22,33 @@
 namespace tocsin::app {
 
 struct ApiDesk {
-  LiveView view;
-  ApiWriter writer;
-  std::unique_ptr<const routing::Router>
-      routing;  // to explain only; null: this process routes nothing
+  /// All outlive it; `host` is this machine's name.
+  ApiDesk(const AppConfig& config, ingest::Transport& transport, const core::Clock& the_clock,
+          core::Log& the_log, const std::string& host,
+          std::unique_ptr<const routing::Router> explaining);
+
   const core::Clock& clock;
   core::Log& log;
   std::string cluster;
   core::Duration resolve_timeout{};
   core::WallTime started{};
   std::vector<std::string> receivers;  // names, in the order of the configuration
+  std::unique_ptr<const routing::Router>
+      routing;  // to explain only; null: this process routes nothing
+  SessionTable sessions;
+  LoginBrake brake;
+  Access access;
+  std::shared_ptr<StreamHub> streams;
+  DeliveryHistory deliveries;  // read inside view.read(), as the other histories
+  CommandHistory commands;
+  AuditHistory audit;
+  StreamFeed feed;
+  LiveView view;  // behind what watches it
+  ApiWriter writer;
 };
+
+/// A change that this call makes, as a record to be written together with it.
+core::OutRecord audit_of(const ApiCall& call, core::WallTime at, std::string what,
+                         std::string subject, core::Value before, core::Value after);
 
 }  // namespace tocsin::app

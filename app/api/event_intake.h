@@ -5,9 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "app/api/api_route.h"
 #include "app/api/api_writer.h"
-#include "app/serve/access.h"
-#include "app/serve/http_routes.h"
 #include "core/record.h"
 #include "core/result.h"
 #include "core/time.h"
@@ -20,7 +19,7 @@ class EventIntake {
  public:
   /// An issue that may stop a run (it names the run's attempt) is taken of a stopper only.
   /// `at`: when the request came, which is the time of an event that gives none.
-  EventIntake(const Principal& who, core::WallTime at) : who_(who), at_(at) {}
+  EventIntake(const ApiCall& call, core::WallTime at) : call_(call), at_(at) {}
 
   /// One event in CloudEvents' structured form, or why there is none.
   void take(const core::Result<core::Value>& event);
@@ -30,10 +29,12 @@ class EventIntake {
 
  private:
   core::Status check(core::Value event);
+  [[nodiscard]] core::OutRecord audit() const;
 
-  Principal who_;
+  const ApiCall& call_;
   core::WallTime at_;
   std::vector<core::OutRecord> records_;
+  core::ValueList posted_;            // keys of the first issues
   std::vector<std::string> refused_;  // sentences, the first few
   std::size_t taken_ = 0;             // events, refused ones too
 };

@@ -41,11 +41,12 @@ Value event_of_headers(const HttpRequest& request, Value data) {
   return event;
 }
 
-HttpAnswer take_events(ApiDesk& desk, const HttpRequest& request, const Principal& who) {
+HttpAnswer take_events(ApiDesk& desk, const ApiCall& call) {
+  const HttpRequest& request = call.request;
   const std::string type = lower_case(request.header("content-type"));
   auto body = core::parse_json(request.body, kMostOfEvents);
   if (!body) return problem(body.error());
-  EventIntake intake(who, desk.clock.now());
+  EventIntake intake(call, desk.clock.now());
   if (type.starts_with(kEvents)) {
     const auto* events = core::as<ValueList>(*body);
     if (events == nullptr) return problem(core::invalid_argument("expected a list of events"));
@@ -61,10 +62,16 @@ HttpAnswer take_events(ApiDesk& desk, const HttpRequest& request, const Principa
 }  // namespace
 
 std::vector<ApiRoute> event_routes(ApiDesk& desk) {
-  return {{"POST", "/api/v1/events", ApiRole::operate,
-           [&desk](const HttpRequest& request, const Principal& who) {
-             return take_events(desk, request, who);
-           }}};
+  return {{"POST",
+           "/api/v1/events",
+           ApiRole::operate,
+           "Take issues as CloudEvents",
+           [&desk](const ApiCall& call) { return take_events(desk, call); },
+           {},
+           {{"Events",
+             {"application/json", "application/cloudevents+json",
+              "application/cloudevents-batch+json"}}},
+           {{202, "all are written"}}}};
 }
 
 }  // namespace tocsin::app

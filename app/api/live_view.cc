@@ -2,7 +2,9 @@
 
 #include <pthread.h>
 
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace tocsin::app {
 
@@ -29,8 +31,13 @@ void LiveView::begin() {
   if (thread_.joinable()) return;
   thread_ = std::jthread([this](const std::stop_token& stop) {
     pthread_setname_np(pthread_self(), "tocsin-api");
-    follow(stop);
+    run(stop);
   });
+}
+
+void LiveView::follow() {
+  const core::MutexLock lock(mutex_);
+  begin();
 }
 
 core::Status LiveView::read(core::FunctionRef<void(const TopicView&)> look,
@@ -53,7 +60,7 @@ core::Status LiveView::await(core::FunctionRef<bool(const TopicView&)> said,
   return heard ? core::ok() : core::unavailable("it was written, but not read back in time");
 }
 
-void LiveView::follow(const std::stop_token& stop) {
+void LiveView::run(const std::stop_token& stop) {
   core::Mutex quiet;
   core::StoppableCondVar wake;
   while (!stop.stop_requested()) {
@@ -62,6 +69,7 @@ void LiveView::follow(const std::stop_token& stop) {
       const core::MutexLock lock(mutex_);
       trouble_ = status.error().message;
       whole_ = false;
+      stand(false, trouble_);
     }
     const core::MutexLock lock(quiet);
     wake.wait_for(quiet, stop, kPauseOfFollowing, [] { return false; });
@@ -69,11 +77,19 @@ void LiveView::follow(const std::stop_token& stop) {
 }
 
 core::Status LiveView::follow_once(const std::stop_token& stop) {
-  auto source = view_source(transport_);
+  if (auto reached = transport_.ping(5s); !reached) return reached.error();
+  ingest::SourceOptions options;
+  options.topics = TopicView::topics();
+  options.start = ingest::Start::beginning;
+  for (const TopicWatch* watch : watches_) {
+    for (std::string& topic : watch->topics()) options.topics.push_back(std::move(topic));
+  }
+  auto source = transport_.source(options);
   if (!source) return source.error();
   {
     const core::MutexLock lock(mutex_);
     view_ = TopicView();
+    for (TopicWatch* watch : watches_) watch->start_over();
   }
   while (!stop.stop_requested()) {
     const auto read = (*source)->poll(100ms, kMostAtOnce,
@@ -84,6 +100,7 @@ core::Status LiveView::follow_once(const std::stop_token& stop) {
     const core::MutexLock lock(mutex_);
     whole_ = whole_ || end;
     if (whole_) trouble_.clear();
+    stand(end || (whole_ && read), trouble_);
     changed_.notify_all();
   }
   return core::ok();
@@ -92,6 +109,11 @@ core::Status LiveView::follow_once(const std::stop_token& stop) {
 void LiveView::take(const core::RecordView& record) {
   const core::MutexLock lock(mutex_);
   view_.apply(record);
+  for (TopicWatch* watch : watches_) watch->saw(record, view_);
+}
+
+void LiveView::stand(bool at_end, const std::string& why_not) {
+  for (TopicWatch* watch : watches_) watch->stands(at_end, why_not);
 }
 
 void LiveView::tidy() {
@@ -100,6 +122,7 @@ void LiveView::tidy() {
   tidied_ = now;
   const core::MutexLock lock(mutex_);
   view_.forget(now - kKept);
+  for (TopicWatch* watch : watches_) watch->forget(now - kKept);
 }
 
 }  // namespace tocsin::app

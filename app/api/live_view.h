@@ -4,7 +4,10 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "app/api/topic_watch.h"
 #include "app/view/topic_view.h"
 #include "core/clock.h"
 #include "core/function_ref.h"
@@ -19,13 +22,16 @@ namespace tocsin::app {
 /// nothing. What ended an hour ago is forgotten. Thread-safe.
 class LiveView {
  public:
-  /// All of them outlive it.
-  LiveView(ingest::Transport& transport, const core::Clock& clock, core::Log& log)
-      : transport_(transport), clock_(clock), log_(log) {}
+  /// All of them outlive it. `watches` see each record, in their order.
+  LiveView(ingest::Transport& transport, const core::Clock& clock, core::Log& log,
+           std::vector<TopicWatch*> watches = {})
+      : transport_(transport), clock_(clock), log_(log), watches_(std::move(watches)) {}
   LiveView(const LiveView&) = delete;
   LiveView& operator=(const LiveView&) = delete;
   ~LiveView();
 
+  /// Begins to follow the topics, if it does not yet.
+  void follow();
   /// Calls `look` with what topics say now; it keeps nothing of the view. unavailable: the topics
   /// are not read to their end, after `patience`.
   core::Status read(core::FunctionRef<void(const TopicView&)> look,
@@ -36,14 +42,16 @@ class LiveView {
 
  private:
   void begin() REQUIRES(mutex_);
-  void follow(const std::stop_token& stop);
+  void run(const std::stop_token& stop);
   core::Status follow_once(const std::stop_token& stop);
   void take(const core::RecordView& record);
+  void stand(bool at_end, const std::string& why_not) REQUIRES(mutex_);
   void tidy();
 
   ingest::Transport& transport_;
   const core::Clock& clock_;
   core::Log& log_;
+  const std::vector<TopicWatch*> watches_;
   core::Mutex mutex_;
   core::CondVar changed_;
   TopicView view_ GUARDED_BY(mutex_);

@@ -10,6 +10,7 @@
 #include "actions/actions.h"
 #include "app/cli/looking.h"
 #include "app/process/person.h"
+#include "app/view/audit_record.h"
 #include "app/view/silence_records.h"
 #include "app/view/topic_view.h"
 #include "app/view/view_text.h"
@@ -32,14 +33,32 @@ constexpr auto kSilencePatience = 60s;
 constexpr auto kSilenceWritten = 10s;
 constexpr std::size_t kSilenceIdLength = 14;
 
+// `what`: "silence.set" or "silence.ended".
+core::OutRecord audit_of_silence(const TopicView& view, const Silence& silence, const char* what,
+                                 core::WallTime now) {
+  AuditEntry entry;
+  entry.at = now;
+  entry.who = this_person();
+  entry.by = "command";
+  entry.source = entry.who.substr(entry.who.find('@') + 1);
+  entry.what = what;
+  entry.subject = silence.id;
+  const auto before = view.silences().find(silence.id);
+  if (before != view.silences().end()) entry.before = silence_fields(before->second);
+  entry.after = silence_fields(silence);
+  return audit_record(entry);
+}
+
 core::Status write_silence(const Looking& looking, const TopicView& view, const Silence& silence,
-                           core::WallTime now) {
+                           const char* what, core::WallTime now) {
   ingest::PublisherOptions publishing;
   publishing.writer = "silence-" + std::to_string(getpid());
   publishing.durable = true;
   auto publisher = looking.transport().publisher(publishing);
   if (!publisher) return publisher.error();
-  for (const core::OutRecord& record : silence_records(silence, view.silences(), now)) {
+  auto records = silence_records(silence, view.silences(), now);
+  records.insert(records.begin(), audit_of_silence(view, silence, what, now));
+  for (const core::OutRecord& record : records) {
     if (auto sent = (*publisher)->publish(record); !sent) return sent;
   }
   return (*publisher)->flush(kSilenceWritten);
@@ -138,7 +157,7 @@ int silence_add(const SilenceOptions& options) {
   if (const auto good = routing::check(silence); !good) return wrong(good.error().message);
   silence.id = silence_id(silence);
   if (!options.dry_run) {
-    const auto written = write_silence(looking, view, silence, clock.now());
+    const auto written = write_silence(looking, view, silence, "silence.set", clock.now());
     if (!written) return refuse(written.error());
   }
   if (options.json) {
@@ -203,7 +222,7 @@ int silence_expire(const SilenceOptions& options) {
     return kFailed;
   }
   const Silence silence = ended_silence(found.front(), now);
-  if (const auto written = write_silence(looking, view, silence, now); !written) {
+  if (const auto written = write_silence(looking, view, silence, "silence.ended", now); !written) {
     return refuse(written.error());
   }
   std::cout << silence.id << " ended\n";

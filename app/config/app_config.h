@@ -11,7 +11,7 @@
 #include "app/log/logging.h"
 #include "app/process/rule_processes.h"
 #include "app/recordings/evidence_config.h"
-#include "app/serve/http_server.h"
+#include "app/serve/http_config.h"
 #include "collectors/collectors.h"
 #include "collectors/hook/hook.h"
 #include "config/config.h"

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <optional>
 
+#include "app/serve/problem.h"
 #include "app/serve/url_query.h"
-#include "core/text.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
 
 constexpr std::string_view kPlainText = "text/plain; charset=utf-8";
+
+constexpr std::string_view kApi = "/api/";
 
 bool serves(const HttpRoute& route, std::string_view method) {
   return route.method == method || (route.method == "GET" && method == "HEAD");
@@ -65,12 +68,28 @@ bool same_name(std::string_view a, std::string_view b) {
          });
 }
 
+// `allow`: the methods of that path; empty: there is no such path.
+HttpResponse refused_of_api(const HttpRequest& request, const std::string& allow) {
+  HttpAnswer out = allow.empty()
+                       ? problem(404, "not-found",
+                                 core::visible(request.path, 100) +
+                                     " is no resource; GET /api/v1/openapi.json lists them")
+                       : problem(405, "method-not-allowed", "allowed here: " + allow);
+  if (!allow.empty()) out.headers.emplace_back("Allow", allow);
+  return {out.status, out.content_type, std::move(out.body), std::move(out.headers), nullptr};
+}
+
 }  // namespace
 
 std::string_view HttpRequest::header(std::string_view name) const {
   const auto found = std::find_if(headers.begin(), headers.end(),
                                   [&](const auto& one) { return same_name(one.first, name); });
   return found == headers.end() ? std::string_view{} : found->second;
+}
+
+std::size_t HttpRequest::count(std::string_view name) const {
+  return static_cast<std::size_t>(std::count_if(
+      headers.begin(), headers.end(), [&](const auto& one) { return same_name(one.first, name); }));
 }
 
 HttpResponse HttpRoutes::answer(HttpRequest request) const {
@@ -82,11 +101,12 @@ HttpResponse HttpRoutes::answer(HttpRequest request) const {
       request.in_path = std::move(*in_path);
       HttpAnswer made = route.handler(request);
       return {made.status, made.content_type.empty() ? route.content_type : made.content_type,
-              std::move(made.body), std::move(made.headers)};
+              std::move(made.body), std::move(made.headers), std::move(made.stream)};
     }
     list_once(allow, route.method, ", ");
     if (route.method == "GET") list_once(allow, "HEAD", ", ");
   }
+  if (request.path.starts_with(kApi)) return refused_of_api(request, allow);
   if (allow.empty()) return not_found();
   return {405, std::string(kPlainText), "allowed here: " + allow + "\n", {{"Allow", allow}}};
 }

@@ -3,10 +3,13 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "app/serve/http_stream.h"
 
 namespace tocsin::app {
 
@@ -21,8 +24,13 @@ struct HttpRequest {
   /// What stands in the path where the route has {name}; percent escapes are decoded.
   std::map<std::string, std::string, std::less<>> in_path = {};
 
+  bool secure = false;                // it came over TLS
+  std::string_view certificate = {};  // name in the one that the client has shown; empty: none
+
   /// The first header of that name, in any letter case; empty: there is none.
   [[nodiscard]] std::string_view header(std::string_view name) const;
+  /// How many headers have that name.
+  [[nodiscard]] std::size_t count(std::string_view name) const;
 };
 
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
@@ -32,6 +40,7 @@ struct HttpResponse {
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
   HttpHeaders headers = {};
+  std::shared_ptr<HttpStream> stream = {};  // in place of the body
 };
 
 /// What a handler says; its route has the content type, unless the answer names another.
@@ -40,6 +49,7 @@ struct HttpAnswer {
   std::string body;
   std::string content_type = {};
   HttpHeaders headers = {};
+  std::shared_ptr<HttpStream> stream = {};  // in place of the body; it has an end only by itself
 };
 
 /// One method of one path. GET answers HEAD too: the server leaves the body out.

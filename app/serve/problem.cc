@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/json.h"
+#include "core/visible_text.h"
 
 namespace tocsin::app {
 namespace {
@@ -30,17 +31,16 @@ KindOfError kind_of(core::Code code) {
 
 }  // namespace
 
-HttpAnswer problem(int status, std::string_view kind, std::string_view detail) {
+HttpAnswer problem(int status, std::string_view kind, std::string_view detail,
+                   std::string_view field) {
   std::string title(kind);
   std::replace(title.begin(), title.end(), '-', ' ');
-  HttpAnswer out{status,
-                 core::to_json(core::ValueMap{{"type", "urn:tocsin:problem:" + std::string(kind)},
-                                              {"title", title},
-                                              {"status", std::int64_t{status}},
-                                              {"detail", std::string(detail)}}) +
-                     "\n",
-                 "application/problem+json",
-                 {}};
+  core::ValueMap body{{"type", "urn:tocsin:problem:" + std::string(kind)},
+                      {"title", title},
+                      {"status", std::int64_t{status}},
+                      {"detail", std::string(detail)}};
+  if (!field.empty()) body.emplace_back("field", core::visible(field, 100));
+  HttpAnswer out{status, core::to_json(body) + "\n", "application/problem+json", {}};
   if (status == 503) out.headers.emplace_back("Retry-After", "2");
   return out;
 }

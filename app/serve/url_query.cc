@@ -82,15 +82,23 @@ core::Result<bool> UrlQuery::flag(std::string_view name, bool otherwise) const {
                                 core::visible(*given) + "\"");
 }
 
-core::Status UrlQuery::only(std::span<const std::string_view> known) const {
+std::string UrlQuery::first_unknown(std::span<const std::string_view> known) const {
   for (const auto& pair : pairs_) {
-    if (std::find(known.begin(), known.end(), pair.first) != known.end()) continue;
-    const std::vector<std::string> names(known.begin(), known.end());
-    const std::string near = core::nearest(pair.first, names);
-    return core::invalid_argument("unknown parameter \"" + core::visible(pair.first) + "\"" +
-                                  (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
+    if (std::find(known.begin(), known.end(), pair.first) == known.end()) return pair.first;
   }
-  return core::ok();
+  return {};
+}
+
+core::Status UrlQuery::only(std::span<const std::string_view> known) const {
+  const std::string unknown = first_unknown(known);
+  const bool all_known = std::all_of(pairs_.begin(), pairs_.end(), [&](const auto& pair) {
+    return std::find(known.begin(), known.end(), pair.first) != known.end();
+  });
+  if (all_known) return core::ok();
+  const std::vector<std::string> names(known.begin(), known.end());
+  const std::string near = core::nearest(unknown, names);
+  return core::invalid_argument("unknown parameter \"" + core::visible(unknown) + "\"" +
+                                (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
 }
 
 }  // namespace tocsin::app

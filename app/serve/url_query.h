@@ -29,6 +29,8 @@ class UrlQuery {
   [[nodiscard]] core::Result<bool> flag(std::string_view name, bool otherwise) const;
   /// invalid_argument: a name that is none of these, with the nearest one.
   [[nodiscard]] core::Status only(std::span<const std::string_view> known) const;
+  /// The first name that is none of these; empty: all are.
+  [[nodiscard]] std::string first_unknown(std::span<const std::string_view> known) const;
 
  private:
   std::vector<std::pair<std::string, std::string>> pairs_;

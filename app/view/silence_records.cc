@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/identity.h"
+#include "core/json.h"
 #include "core/topics.h"
 
 namespace tocsin::app {
@@ -25,6 +26,12 @@ std::vector<core::OutRecord> silence_records(const routing::Silence& silence,
     if (old.ends_at + routing::kSilenceKept < now) out.push_back(record_of(id, std::nullopt));
   }
   return out;
+}
+
+core::Value silence_fields(const routing::Silence& silence) {
+  const std::string json = silence_json(silence);
+  auto value = core::parse_json(json, json.size());
+  return value ? std::move(*value) : core::Value();
 }
 
 routing::Silence ended_silence(routing::Silence silence, core::WallTime now) {

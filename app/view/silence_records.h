@@ -7,6 +7,7 @@
 
 #include "core/record.h"
 #include "core/time.h"
+#include "core/value.h"
 #include "routing/routing.h"
 
 namespace tocsin::app {
@@ -16,6 +17,8 @@ namespace tocsin::app {
 std::vector<core::OutRecord> silence_records(const routing::Silence& silence,
                                              const std::map<std::string, routing::Silence>& known,
                                              core::WallTime now);
+/// What its record says, for the record of who changed it.
+core::Value silence_fields(const routing::Silence& silence);
 /// The same silence, ended now.
 routing::Silence ended_silence(routing::Silence silence, core::WallTime now);
 /// "sil_…", by what it silences, who asked, and when.

@@ -1,13 +1,24 @@
-// Bodies and queries that the HTTP API is sent: never crash; an alert that is taken becomes an event
-// that is read again, a silence has matchers that are read again. The first byte chooses the reader.
+// Bodies, queries and headers that the HTTP API is sent: never crash; an alert that is taken becomes an
+// event that is read again, a silence has matchers that are read again, nobody gets in without a token.
+// The first byte chooses the reader.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "app/api/alertmanager_json.h"
+#include "app/api/page.h"
+#include "app/api/silence_request.h"
+#include "app/api/stream_routes.h"
+#include "app/serve/access.h"
+#include "app/serve/gzip.h"
 #include "app/serve/url_query.h"
 #include "core/json.h"
+#include "core/system_clock.h"
 #include "ingest/ingest.h"
 
 namespace {
@@ -40,6 +51,55 @@ void one_query(std::string_view text) {
   if (!query) return;
   const auto filter = tocsin::app::AlertFilter::parse(*query);
   sound(filter.has_value() || !filter.error().message.empty());
+  const auto stream = tocsin::app::read_stream_filter(*query);
+  sound(stream.has_value() || !stream.error().message.empty());
+  auto page = tocsin::app::Page::of(*query);
+  if (!page) return sound(!page.error().message.empty());
+  page->add({tocsin::core::wall_time(7), "a"}, 1);
+  page->add({tocsin::core::wall_time(8), "b"}, 2);
+  const tocsin::app::HttpRequest request{"GET", "/api/v1/issues", text, "", "127.0.0.1"};
+  for (const auto& [name, value] : std::move(*page).answer(request).headers)
+    sound(value.find_first_of("\r\n") == std::string::npos);
+}
+
+void one_silence_of_ours(std::string_view text) {
+  const auto now = tocsin::core::wall_time(1'767'323'045'000'000'000);
+  const auto asked = tocsin::app::read_silence_request(text, now);
+  if (!asked) return sound(!asked.error().message.empty());
+  sound(tocsin::routing::Matchers::parse(asked->silence.matchers).has_value());
+}
+
+// Lines `name: value`. No token and no cookie that these bytes hold is one of ours.
+void headers_of_a_request(std::string_view text) {
+  using namespace tocsin::app;
+  static const tocsin::core::SystemClock clock;
+  static const SessionTable sessions(clock);
+  static const Access access = [] {
+    AccessConfig config;
+    config.tokens = {
+        {"shift", ApiRole::operate, tocsin::config::Secret::from_value("fuzz \x01\x02 unguessed")}};
+    ProxyAccess proxy;
+    proxy.trusted = {"127.0.0.0/8"};
+    proxy.secret = tocsin::config::Secret::from_value("fuzz \x03\x04 unguessed");
+    proxy.roles = {{"leads", ApiRole::admin}};
+    config.proxy = proxy;
+    return Access(config, "127.0.0.1:9760", "https://alarms.example", &sessions);
+  }();
+  HttpRequest request{"POST", "/api/v1/silences", "", "{}", "127.0.0.1"};
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::size_t colon = std::min(line.find(": "), line.size());
+    request.headers.emplace_back(line.substr(0, colon),
+                                 line.substr(std::min(colon + 2, line.size())));
+  }
+  const auto verdict = access.check(request, ApiRole::viewer);
+  sound(verdict.refusal.has_value());
+  sound(verdict.refusal->status == 401 || verdict.refusal->status == 403 ||
+        verdict.refusal->status == 415 || verdict.refusal->status == 421);
+  takes_gzip(request.header("accept-encoding"));
+  Access::cookie_of(request);
 }
 
 }  // namespace
@@ -47,8 +107,10 @@ void one_query(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
-  if (data[0] % 3 == 0) one_alert(text);
-  if (data[0] % 3 == 1) one_silence(text);
-  if (data[0] % 3 == 2) one_query(text);
+  if (data[0] % 5 == 0) one_alert(text);
+  if (data[0] % 5 == 1) one_silence(text);
+  if (data[0] % 5 == 2) one_query(text);
+  if (data[0] % 5 == 3) one_silence_of_ours(text);
+  if (data[0] % 5 == 4) headers_of_a_request(text);
   return 0;
 }

@@ -1,0 +1,53 @@
+#include "app/api/api_desk.h"
+
+#include <algorithm>
+
+#include "app/process/descriptor_limit.h"
+
+namespace tocsin::app {
+namespace {
+
+// A quarter of the descriptors at most: stages and their transport need the others.
+StreamLimits stream_limits() {
+  StreamLimits out;
+  const auto share = static_cast<std::size_t>(std::max<std::uint64_t>(1, descriptor_limit() / 4));
+  out.streams = std::min(out.streams, share);
+  return out;
+}
+
+}  // namespace
+
+ApiDesk::ApiDesk(const AppConfig& config, ingest::Transport& transport,
+                 const core::Clock& the_clock, core::Log& the_log, const std::string& host,
+                 std::unique_ptr<const routing::Router> explaining)
+    : clock(the_clock),
+      log(the_log),
+      cluster(config.cluster),
+      resolve_timeout(config.router.resolve_timeout),
+      started(the_clock.now()),
+      receivers(config.receivers.names),
+      routing(std::move(explaining)),
+      sessions(the_clock),
+      brake(the_clock),
+      access(config.http.access, config.http.listen, config.external_url, &sessions),
+      streams(StreamHub::create(the_clock, stream_limits())),
+      feed(*streams, deliveries, commands, resolve_timeout, the_clock),
+      view(transport, the_clock, the_log, {&deliveries, &commands, &audit, &feed}),
+      writer(transport, host) {}
+
+core::OutRecord audit_of(const ApiCall& call, core::WallTime at, std::string what,
+                         std::string subject, core::Value before, core::Value after) {
+  AuditEntry entry;
+  entry.at = at;
+  entry.who = call.who.name;
+  entry.role = to_string(call.who.role);
+  entry.by = to_string(call.who.by);
+  entry.source = call.request.client;
+  entry.what = std::move(what);
+  entry.subject = std::move(subject);
+  entry.before = std::move(before);
+  entry.after = std::move(after);
+  return audit_record(entry);
+}
+
+}  // namespace tocsin::app

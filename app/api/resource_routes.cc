@@ -1,0 +1,304 @@
+#include "app/api/resource_routes.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+#include "app/api/api_rows.h"
+#include "app/api/page.h"
+#include "app/serve/problem.h"
+#include "core/json.h"
+#include "core/visible_text.h"
+
+namespace tocsin::app {
+namespace {
+
+using core::Value;
+using core::ValueMap;
+
+std::optional<core::WallTime> time_in(const UrlQuery& query, std::string_view name) {
+  const auto text = query.value(name);
+  return text ? core::parse_rfc3339(*text) : std::nullopt;
+}
+
+// A parameter that is not given takes everything.
+bool is_asked(const UrlQuery& query, std::string_view name, std::string_view value) {
+  const auto wanted = query.values(name);
+  return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
+}
+
+bool is_within(const UrlQuery& query, core::WallTime begin, core::WallTime end) {
+  const auto from = time_in(query, "from");
+  const auto to = time_in(query, "to");
+  return (!from || end >= *from) && (!to || begin <= *to);
+}
+
+bool is_of_run(const UrlQuery& query, const core::RunUid& run) {
+  return is_asked(query, "run", core::to_text(run));
+}
+
+Value since_or_null(const std::optional<core::WallTime>& since) {
+  return since ? Value(core::to_rfc3339(*since)) : Value();
+}
+
+core::Error no_issue(std::string_view key) {
+  return {core::Code::not_found,
+          "there is no issue \"" + core::visible(key, 100) +
+              "\" that is open or ended within the last hour; issues of the past: tocsin issues"};
+}
+
+// --- issues
+
+class IssueList {
+ public:
+  IssueList(const ApiDesk& desk, const TopicView& view, core::WallTime now)
+      : desk_(desk), view_(view), now_(now), silences_(view) {}
+
+  [[nodiscard]] IssueRow row(const std::string& key, const TopicView::SeenIssue& seen) const {
+    return {key, seen, state_of(view_, seen.newest, desk_.resolve_timeout, now_),
+            desk_.deliveries.episode_of(key, seen.newest.event_id),
+            silences_.holding(seen.newest.labels, now_)};
+  }
+
+ private:
+  const ApiDesk& desk_;
+  const TopicView& view_;
+  core::WallTime now_;
+  ReadSilences silences_;
+};
+
+bool issue_is_asked(const UrlQuery& query, const IssueRow& row, const routing::Matchers& matchers) {
+  const core::Issue& issue = row.seen.newest;
+  const bool fires = row.state.status == core::IssueStatus::firing;
+  return !issue.shadow && is_of_run(query, issue.run.uid) &&
+         is_asked(query, "status", core::to_string(row.state.status)) &&
+         is_asked(query, "severity", core::to_string(issue.severity)) &&
+         is_asked(query, "rule", issue.rule) &&
+         is_within(query, row.seen.since, fires ? core::WallTime::max() : issue.time) &&
+         (query.value("first_signs") != "true" || issue.caused_by.empty()) &&
+         matchers.matches(issue.labels);
+}
+
+HttpAnswer list_issues(ApiDesk& desk, const ApiCall& call) {
+  auto page = Page::of(call.query);
+  if (!page) return problem(400, "invalid-request", page.error().message, "cursor");
+  const auto matchers = routing::Matchers::parse(call.query.values("filter"));
+  if (!matchers) return problem(matchers.error().in("filter"));
+  const core::WallTime now = desk.clock.now();
+  const auto seen = desk.view.read([&](const TopicView& view) {
+    const IssueList list(desk, view, now);
+    for (const auto& [key, issue] : view.issues()) {
+      const RowKey place{issue.since, key};
+      if (!page->wants(place)) continue;
+      const IssueRow row = list.row(key, issue);
+      if (issue_is_asked(call.query, row, *matchers)) page->add(place, issue_value(row));
+    }
+  });
+  if (!seen) return problem(seen.error());
+  return std::move(*page).answer(call.request, {{"as_of", core::to_rfc3339(now)}});
+}
+
+// All that is known of it: its deliveries too.
+HttpAnswer show_issue(ApiDesk& desk, const ApiCall& call) {
+  const std::string& key = call.request.in_path.find("key")->second;
+  const std::string& asked = call.request.in_path.find("episode")->second;
+  std::optional<ValueMap> out;
+  const core::WallTime now = desk.clock.now();
+  const auto seen = desk.view.read([&](const TopicView& view) {
+    const auto found = view.issues().find(key);
+    if (found == view.issues().end()) return;
+    const IssueRow row = IssueList(desk, view, now).row(found->first, found->second);
+    if (asked != "newest" && (!row.episode || std::to_string(*row.episode) != asked)) return;
+    core::ValueList deliveries;
+    for (const auto& entry : desk.deliveries.entries()) {
+      const auto& issues = entry.delivery.issues;
+      const bool of_it = std::any_of(issues.begin(), issues.end(), [&](const core::IssueRef& one) {
+        return one.issue_key == key && row.episode == one.episode;
+      });
+      if (of_it) deliveries.push_back(delivery_value(entry.delivery, entry.key.at, entry.key.id));
+    }
+    out = ValueMap{{"issue", issue_value(row)},
+                   {"deliveries", std::move(deliveries)},
+                   {"as_of", core::to_rfc3339(now)}};
+  });
+  if (!seen) return problem(seen.error());
+  if (!out) return problem(no_issue(key + "/" + asked));
+  return {200, core::to_json(Value(std::move(*out))) + "\n"};
+}
+
+// --- deliveries, commands, changes
+
+bool is_about(const TopicView& view, const core::Delivery& delivery, const UrlQuery& query) {
+  const auto& issues = delivery.issues;
+  const bool of_run =
+      !query.value("run") ||
+      std::any_of(issues.begin(), issues.end(), [&](const core::IssueRef& issue) {
+        const auto found = view.issues().find(issue.issue_key);
+        return found != view.issues().end() && is_of_run(query, found->second.newest.run.uid);
+      });
+  const bool of_issue = !query.value("issue") ||
+                        std::any_of(issues.begin(), issues.end(), [&](const core::IssueRef& issue) {
+                          return is_asked(query, "issue", issue.issue_key);
+                        });
+  return of_run && of_issue;
+}
+
+HttpAnswer list_deliveries(ApiDesk& desk, const ApiCall& call) {
+  auto page = Page::of(call.query);
+  if (!page) return problem(400, "invalid-request", page.error().message, "cursor");
+  std::optional<core::WallTime> since;
+  const auto seen = desk.view.read([&](const TopicView& view) {
+    since = desk.deliveries.complete_since();
+    for (const auto& entry : desk.deliveries.entries()) {
+      const core::Delivery& delivery = entry.delivery;
+      const bool asked =
+          page->wants(entry.key) && is_asked(call.query, "integration", delivery.integration) &&
+          is_asked(call.query, "state", core::to_string(delivery.state)) &&
+          is_within(call.query, entry.key.at, entry.key.at) && is_about(view, delivery, call.query);
+      if (asked) page->add(entry.key, delivery_value(delivery, entry.key.at, entry.key.id));
+    }
+  });
+  if (!seen) return problem(seen.error());
+  return std::move(*page).answer(call.request, {{"complete_since", since_or_null(since)}});
+}
+
+HttpAnswer list_commands(ApiDesk& desk, const ApiCall& call) {
+  auto page = Page::of(call.query);
+  if (!page) return problem(400, "invalid-request", page.error().message, "cursor");
+  std::optional<core::WallTime> since;
+  const auto seen = desk.view.read([&](const TopicView&) {
+    since = desk.commands.complete_since();
+    for (const auto& [id, entry] : desk.commands.entries()) {
+      const bool asked = page->wants(entry.key) && is_of_run(call.query, entry.command.run) &&
+                         is_asked(call.query, "action", entry.command.action) &&
+                         is_within(call.query, entry.key.at, entry.key.at);
+      if (asked) page->add(entry.key, command_value(entry));
+    }
+  });
+  if (!seen) return problem(seen.error());
+  return std::move(*page).answer(call.request, {{"complete_since", since_or_null(since)}});
+}
+
+HttpAnswer list_changes(ApiDesk& desk, const ApiCall& call) {
+  auto page = Page::of(call.query);
+  if (!page) return problem(400, "invalid-request", page.error().message, "cursor");
+  std::optional<core::WallTime> since;
+  const auto seen = desk.view.read([&](const TopicView&) {
+    since = desk.audit.complete_since();
+    for (const auto& entry : desk.audit.entries()) {
+      const AuditEntry& change = entry.change;
+      const bool asked = page->wants(entry.key) && is_asked(call.query, "who", change.who) &&
+                         is_asked(call.query, "what", change.what) &&
+                         is_asked(call.query, "subject", change.subject) &&
+                         is_within(call.query, change.at, change.at);
+      if (asked) page->add(entry.key, audit_value(change));
+    }
+  });
+  if (!seen) return problem(seen.error());
+  return std::move(*page).answer(call.request, {{"complete_since", since_or_null(since)}});
+}
+
+// --- declarations
+
+ApiParameter several(std::string name, std::string meaning) {
+  ApiParameter out{std::move(name), ParameterType::text, std::move(meaning)};
+  out.repeated = true;
+  return out;
+}
+
+ApiParameter one_of_these(std::string name, std::string meaning, std::vector<std::string> choices) {
+  ApiParameter out{std::move(name), ParameterType::choice, std::move(meaning)};
+  out.choices = std::move(choices);
+  out.repeated = true;
+  return out;
+}
+
+ApiParameter part_of_path(std::string name, std::string meaning) {
+  ApiParameter out{std::move(name), ParameterType::text, std::move(meaning)};
+  out.in_path = true;
+  return out;
+}
+
+std::vector<ApiParameter> with_page(std::vector<ApiParameter> out) {
+  out.push_back({"from", ParameterType::time, "not what was over before"});
+  out.push_back({"to", ParameterType::time, "not what began after"});
+  for (ApiParameter& parameter : page_parameters()) out.push_back(std::move(parameter));
+  return out;
+}
+
+std::vector<ApiParameter> issue_parameters() {
+  ApiParameter filter{"filter", ParameterType::matcher, "a matcher on labels"};
+  filter.repeated = true;
+  return with_page(
+      {several("run", "UUID of the run"),
+       one_of_these("status", "how it stands", {"firing", "resolved"}),
+       one_of_these("severity", "how bad it is", {"info", "warning", "error", "critical"}),
+       several("rule", "name of the rule"),
+       filter,
+       {"first_signs", ParameterType::flag, "true: only those that nothing caused"}});
+}
+
+std::vector<ApiParameter> delivery_parameters() {
+  return with_page(
+      {several("run", "UUID of a run that the message is about"),
+       several("issue", "key of an issue that the message lists"),
+       several("integration", "id of the integration"),
+       one_of_these("state", "of the attempt or the end",
+                    {"pending", "delivered", "delivered_via_digest", "sent_unconfirmed",
+                     "superseded", "expired", "dead", "cancelled"})});
+}
+
+}  // namespace
+
+std::vector<ApiRoute> resource_routes(ApiDesk& desk) {
+  const auto of_desk = [&desk](auto handler) {
+    return [&desk, handler](const ApiCall& call) { return handler(desk, call); };
+  };
+  constexpr auto kViewer = ApiRole::viewer;
+  return {
+      {"GET",
+       "/api/v1/issues",
+       kViewer,
+       "List issues that are open or ended within the last hour",
+       of_desk(list_issues),
+       issue_parameters(),
+       {},
+       {{200, "newest first", "Issues"}}},
+      {"GET",
+       "/api/v1/issues/{key}/{episode}",
+       kViewer,
+       "Show an issue, and who was told of it",
+       of_desk(show_issue),
+       {part_of_path("key", "of the issue"), part_of_path("episode", "its number, or `newest`")},
+       {},
+       {{200, "the issue", "IssueDetails"}}},
+      {"GET",
+       "/api/v1/deliveries",
+       kViewer,
+       "List attempts and ends of deliveries",
+       of_desk(list_deliveries),
+       delivery_parameters(),
+       {},
+       {{200, "newest first", "Deliveries"}}},
+      {"GET",
+       "/api/v1/commands",
+       kViewer,
+       "List commands to runs, and what ranks answered",
+       of_desk(list_commands),
+       with_page({several("run", "UUID of the run"),
+                  several("action", "slot of the command: stop, capture, profile")}),
+       {},
+       {{200, "newest first", "Commands"}}},
+      {"GET",
+       "/api/v1/audit",
+       ApiRole::operate,
+       "List who changed what",
+       of_desk(list_changes),
+       with_page({several("who", "name of who did it"), several("what", "kind of the change"),
+                  several("subject", "id of what was changed")}),
+       {},
+       {{200, "newest first", "Changes"}}},
+  };
+}
+
+}  // namespace tocsin::app

@@ -1,0 +1,21 @@
+// The body of a silence in /api/v1.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "core/time.h"
+#include "routing/routing.h"
+
+namespace tocsin::app {
+
+/// Without an id of ours and without who asked for it.
+struct SilenceRequest {
+  std::string id;  // of the silence that it changes; empty: a new one
+  routing::Silence silence;
+};
+/// invalid_argument: what is wrong, with the name of its field. `now`: its begin where it names none.
+core::Result<SilenceRequest> read_silence_request(std::string_view json, core::WallTime now);
+
+}  // namespace tocsin::app

@@ -1,0 +1,14 @@
+// Silences in /api/v1, as `tocsin silence` writes them.
+#pragma once
+
+#include <vector>
+
+#include "app/api/api_desk.h"
+#include "app/api/api_route.h"
+
+namespace tocsin::app {
+
+/// `desk` outlives the routes.
+std::vector<ApiRoute> silence_routes(ApiDesk& desk);
+
+}  // namespace tocsin::app

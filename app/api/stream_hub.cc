@@ -1,0 +1,190 @@
+#include "app/api/stream_hub.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+namespace tocsin::app {
+namespace {
+
+constexpr std::size_t kPieceBytes = 64 * 1024;
+constexpr std::size_t kStoreLength = 8;
+
+bool takes(const StreamFilter& filter, const std::string& type,
+           const std::vector<core::RunUid>& runs) {
+  // Everybody must know that what he has seen is not all.
+  if (type == "reset") return true;
+  if (!filter.types.empty() && !filter.types.contains(type)) return false;
+  if (filter.runs.empty() || runs.empty()) return true;
+  return std::any_of(runs.begin(), runs.end(),
+                     [&](const core::RunUid& run) { return filter.runs.contains(run); });
+}
+
+}  // namespace
+
+/// One connection's view of the ring.
+class StreamReader final : public HttpStream {
+ public:
+  StreamReader(std::shared_ptr<StreamHub> hub, std::string who, StreamFilter filter)
+      : hub_(std::move(hub)), who_(std::move(who)), filter_(std::move(filter)) {}
+  ~StreamReader() override { hub_->leave(who_); }
+
+  void attach(std::function<void()> wake) override {
+    const core::MutexLock lock(hub_->mutex_);
+    hub_->wakes_.insert_or_assign(this, StreamHub::Wake{std::move(wake), false});
+  }
+  void detach() override {
+    const core::MutexLock lock(hub_->mutex_);
+    hub_->wakes_.erase(this);
+  }
+  Piece take() override;
+  [[nodiscard]] std::string idle() const override { return ":\n\n"; }
+  [[nodiscard]] std::chrono::milliseconds idle_after() const override { return hub_->limits_.idle; }
+
+ private:
+  friend class StreamHub;
+  [[nodiscard]] bool reads_too_slowly(std::uint64_t from) const;
+
+  std::shared_ptr<StreamHub> hub_;
+  const std::string who_;
+  const StreamFilter filter_;
+  std::string first_;             // before all events: hello, reset
+  std::uint64_t sent_ = 0;        // number of the last event that was looked at
+  std::uint64_t resumed_to_ = 0;  // what was there at the begin is not held against it
+};
+
+// Events from number `from` on that wait for it, beyond what may. Under the hub's lock.
+bool StreamReader::reads_too_slowly(std::uint64_t from) const NO_THREAD_SAFETY_ANALYSIS {
+  std::size_t waiting = 0;
+  const auto& ring = hub_->ring_;
+  const std::uint64_t first = std::max(from, resumed_to_ + 1);
+  if (ring.empty() || first > ring.back().number) return false;
+  for (auto i = static_cast<std::size_t>(first - std::min(first, ring.front().number));
+       i < ring.size(); ++i) {
+    if (takes(filter_, ring[i].type, ring[i].runs)) waiting += ring[i].text.size();
+    if (waiting > hub_->limits_.waiting_bytes) return true;
+  }
+  return false;
+}
+
+HttpStream::Piece StreamReader::take() {
+  const core::MutexLock lock(hub_->mutex_);
+  Piece out{std::exchange(first_, {}), false};
+  if (const auto wake = hub_->wakes_.find(this); wake != hub_->wakes_.end())
+    wake->second.called = false;
+  const auto& ring = hub_->ring_;
+  const bool lost = !ring.empty() && sent_ + 1 < ring.front().number;
+  if (lost || reads_too_slowly(sent_ + 1)) {
+    out.text += hub_->reset("the reader is too slow");
+    out.last = true;
+    return out;
+  }
+  while (!ring.empty() && sent_ < ring.back().number && out.text.size() < kPieceBytes) {
+    const auto& event = ring[static_cast<std::size_t>(sent_ + 1 - ring.front().number)];
+    sent_ = event.number;
+    if (takes(filter_, event.type, event.runs)) out.text += event.text;
+  }
+  return out;
+}
+
+const std::vector<std::string>& StreamHub::types() {
+  static const std::vector<std::string> kTypes{"issue", "delivery", "command",
+                                               "ack",   "silence",  "lag"};
+  return kTypes;
+}
+
+std::shared_ptr<StreamHub> StreamHub::create(const core::Clock& clock, StreamLimits limits) {
+  return std::shared_ptr<StreamHub>(new StreamHub(clock, limits));
+}
+
+StreamHub::StreamHub(const core::Clock& clock, StreamLimits limits)
+    : clock_(clock),
+      limits_(limits),
+      store_(core::to_text(core::run_uid_v4()).substr(0, kStoreLength)) {}
+
+std::string StreamHub::framed(std::uint64_t number, std::string_view type,
+                              const core::Value& data) const {
+  // JSON text has no line break: one line of data.
+  return "id: " + store_ + "-" + std::to_string(number) + "\nevent: " + std::string(type) +
+         "\ndata: " + core::to_json(data) + "\n\n";
+}
+
+std::string StreamHub::hello() const {
+  return "retry: 2000\n" + framed(newest_, "hello",
+                                  core::ValueMap{{"store", store_},
+                                                 {"seq", newest_},
+                                                 {"as_of", core::to_rfc3339(clock_.now())}});
+}
+
+std::string StreamHub::reset(std::string_view reason) const {
+  return framed(newest_, "reset",
+                core::ValueMap{{"reason", std::string(reason)}, {"seq", newest_}});
+}
+
+std::optional<std::uint64_t> StreamHub::place_of(std::string_view id) const {
+  if (!id.starts_with(store_ + "-")) return std::nullopt;
+  id.remove_prefix(store_.size() + 1);
+  std::uint64_t number = 0;
+  const auto [end, failure] = std::from_chars(id.data(), id.data() + id.size(), number);
+  if (failure != std::errc{} || end != id.data() + id.size() || number > newest_)
+    return std::nullopt;
+  const bool there = number == newest_ || (!ring_.empty() && number + 1 >= ring_.front().number);
+  return there ? std::optional(number) : std::nullopt;
+}
+
+bool StreamHub::has_begun() const {
+  const core::MutexLock lock(mutex_);
+  return begun_;
+}
+
+void StreamHub::publish(std::string_view type, const std::vector<core::RunUid>& runs,
+                        const core::Value& data) {
+  const core::MutexLock lock(mutex_);
+  if (!begun_) return;
+  ++newest_;
+  ring_.push_back({newest_, std::string(type), runs, framed(newest_, type, data)});
+  ring_bytes_ += ring_.back().text.size();
+  while (ring_.size() > limits_.ring || (ring_bytes_ > limits_.ring_bytes && ring_.size() > 1)) {
+    ring_bytes_ -= ring_.front().text.size();
+    ring_.pop_front();
+  }
+  for (auto& [reader, wake] : wakes_) {
+    if (!std::exchange(wake.called, true)) wake.call();
+  }
+}
+
+core::Result<std::shared_ptr<HttpStream>> StreamHub::open(const std::string& who,
+                                                          StreamFilter filter,
+                                                          std::string_view last_event_id) {
+  const core::MutexLock lock(mutex_);
+  if (open_count_ >= limits_.streams) {
+    return core::Error{
+        core::Code::resource_exhausted,
+        "this process has " + std::to_string(open_count_) + " streams, as many as may be"};
+  }
+  if (const auto of_one = open_.find(who);
+      of_one != open_.end() && of_one->second >= limits_.streams_of_one) {
+    return core::Error{
+        core::Code::resource_exhausted,
+        "you have " + std::to_string(of_one->second) + " streams, as many as may be; close one"};
+  }
+  begun_ = true;
+  ++open_count_;
+  ++open_[who];
+  auto out = std::make_shared<StreamReader>(shared_from_this(), who, std::move(filter));
+  const auto place = place_of(last_event_id);
+  out->first_ = hello();
+  if (!last_event_id.empty() && !place) out->first_ += reset("what came since is not kept");
+  out->sent_ = place.value_or(newest_);
+  out->resumed_to_ = newest_;
+  return std::shared_ptr<HttpStream>(std::move(out));
+}
+
+void StreamHub::leave(const std::string& who) {
+  const core::MutexLock lock(mutex_);
+  --open_count_;
+  const auto found = open_.find(who);
+  if (found != open_.end() && --found->second == 0) open_.erase(found);
+}
+
+}  // namespace tocsin::app
