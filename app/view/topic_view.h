@@ -94,6 +94,10 @@ class TopicView {
   [[nodiscard]] const std::map<std::string, routing::Silence>& silences() const {
     return silences_;
   }
+  /// By id: acknowledgements that are in the topic, ended ones too.
+  [[nodiscard]] const std::map<std::string, routing::Acknowledgement>& acknowledgements() const {
+    return acknowledgements_;
+  }
   [[nodiscard]] const Refused& refused() const { return refused_; }
 
  private:
@@ -118,6 +122,7 @@ class TopicView {
   std::vector<std::string> remarks_;
   std::map<std::pair<core::RunUid, std::string>, core::RuleStatusEvent> rules_;
   std::map<std::string, routing::Silence> silences_;
+  std::map<std::string, routing::Acknowledgement> acknowledgements_;
   Refused refused_;
   bool of_one_run_ = false;
   std::string wanted_id_;

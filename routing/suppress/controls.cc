@@ -3,9 +3,11 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <type_traits>
 
 #include "core/text.h"
 #include "core/visible_text.h"
+#include "routing/suppress/ack_records.h"
 #include "routing/suppress/silences.h"
 
 namespace tocsin::routing {
@@ -15,11 +17,17 @@ using core::Status;
 using core::WallTime;
 
 template <typename Records>
-std::unique_ptr<ControlRecords> make() {
-  return std::make_unique<Records>();
+std::unique_ptr<ControlRecords> make(Tables& tables) {
+  if constexpr (std::is_constructible_v<Records, Tables&>) {
+    return std::make_unique<Records>(tables);
+  } else {
+    return std::make_unique<Records>();
+  }
 }
 
 constexpr std::array kControlKinds{
+    ControlKind{"ack", "ack/<id>", "people, by `tocsin ack`", "the acknowledgement is taken back",
+                make<AckRecords>},
     ControlKind{"silence", "silence/<id>", "people, by `tocsin silence`",
                 "the silence is taken back", make<Silences>},
 };
@@ -44,8 +52,8 @@ core::Error unknown_key(std::string_view key) {
 
 std::span<const ControlKind> control_kinds() noexcept { return kControlKinds; }
 
-Controls::Controls() {
-  for (const ControlKind& kind : control_kinds()) records_.push_back(kind.make());
+Controls::Controls(Tables& tables) {
+  for (const ControlKind& kind : control_kinds()) records_.push_back(kind.make(tables));
 }
 
 ControlRecords* Controls::find(std::string_view prefix) const {

@@ -17,15 +17,23 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+/// Tables of a router without a route.
+struct NoTables {
+  Config limits;
+  RouteTree tree = *RouteTree::build({}, {}, {});
+  Tables tables{tree, limits};
+};
+
 std::string refusal(std::string_view key) {
-  Controls controls;
+  NoTables none;
+  Controls controls(none.tables);
   const core::Status status = controls.apply(key, "{}", kStart);
   return status ? "" : status.error().message;
 }
 
 TEST(Controls, AKeyOfNoKindIsRefusedWithTheKindsThereAre) {
   EXPECT_THAT(refusal("acks/one"), AllOf(HasSubstr("\"acks/one\""), HasSubstr("silence/<id>")));
-  EXPECT_THAT(refusal("silence"), HasSubstr("expected silence/<id>"));
+  EXPECT_THAT(refusal("silence"), HasSubstr("expected ack/<id>, silence/<id>"));
   EXPECT_THAT(refusal("silense/sil_one"), HasSubstr("did you mean \"silence/\"?"));
   EXPECT_THAT(refusal(""), HasSubstr("unknown key \"\""));
 }
@@ -37,19 +45,21 @@ TEST(Controls, AKeyOfAnyLengthAndAnyBytesMakesAShortMessage) {
 }
 
 TEST(Controls, KindsAreAscendingAndSayWhoWritesThemAndWhatATombstoneMeans) {
+  NoTables none;
   std::string before;
   for (const ControlKind& kind : control_kinds()) {
     EXPECT_LT(before, kind.prefix);
     EXPECT_TRUE(kind.key.starts_with(std::string(kind.prefix) + "/")) << kind.prefix;
     EXPECT_FALSE(kind.writers.empty()) << kind.prefix;
     EXPECT_FALSE(kind.tombstone.empty()) << kind.prefix;
-    EXPECT_NE(kind.make(), nullptr) << kind.prefix;
+    EXPECT_NE(kind.make(none.tables), nullptr) << kind.prefix;
     before = kind.prefix;
   }
 }
 
 TEST(Controls, TheStateOfAKindThatIsNotThereIsLeftAlone) {
-  Controls controls;
+  NoTables none;
+  Controls controls(none.tables);
   EXPECT_EQ(controls.restore("approval", "one", "{}"), std::nullopt);
   Harness h;
   h.open();
