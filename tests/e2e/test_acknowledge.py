@@ -34,7 +34,7 @@ class Webhook(FarSide):
 
     def answer(self, method, path, query, headers, body):
         if self.status == 204:
-            self.messages.append(json.loads(body))
+            self.messages.append(json.loads(body)["data"])
         return self.status, {}
 
 
