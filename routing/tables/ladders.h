@@ -64,7 +64,6 @@ class Ladders {
   /// A message did not arrive. False: that is known, or there is no such incident.
   bool failed(const std::string& group, const std::string& integration, std::string what);
   void touch(const std::string& group) { table_.touch(group); }
-  [[nodiscard]] std::size_t size() const noexcept { return table_.size(); }
 
   core::Status restore(std::string_view group, std::string_view value) {
     return table_.restore(group, value);
