@@ -23,7 +23,9 @@ void close_unrouted(Tables& tables, Teller& teller, WallTime now) {
       const bool told = kept && (any_in(group.route->integrations) || any_in(group.route->further));
       if (!told && !(log.told.empty() && log.owed.empty())) teller.close(group, id, now);
     }
-    if (!kept && group.active()) tables.groups.abandon(group, now);
+    if (kept) continue;
+    tables.ladders.end(group.hash);
+    if (group.active()) tables.groups.abandon(group, now);
   }
 }
 

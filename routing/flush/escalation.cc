@@ -36,17 +36,33 @@ bool hears(const Group& group, const Integration& integration) {
   return log != nullptr && !(log->told.empty() && log->owed.empty());
 }
 
-/// What people may hear of.
-std::vector<const FlushMember*> visible(const std::vector<FlushMember>& members) {
+/// What may be told to somebody on the route.
+std::vector<const FlushMember*> visible(const std::vector<FlushMember>& members,
+                                        const Route& route) {
   std::vector<const FlushMember*> out;
   for (const FlushMember& member : members) {
-    const bool held =
-        std::any_of(member.reasons.begin(), member.reasons.end(),
-                    [](const Suppression& one) { return one.holds_back(Purpose::notify); });
-    if (member.firing && !member.over && !member.held && !member.strayed && !held)
-      out.push_back(&member);
+    if (!member.firing || member.over || member.held || member.strayed) continue;
+    const bool seen = std::any_of(route.integrations.begin(), route.integrations.end(),
+                                  [&](const Integration* one) {
+                                    return one->purpose != Purpose::show && member.visible_to(*one);
+                                  });
+    if (seen) out.push_back(&member);
   }
   return out;
+}
+
+/// Has anybody been told of the incident who may hear of it further?
+bool told_to_anybody(const Group& group) {
+  const auto& all = group.route->further;
+  return std::any_of(all.begin(), all.end(), [&](const Integration* one) {
+    return one->purpose != Purpose::show && is_told(group, *one);
+  });
+}
+
+/// A failure of which the backup has still to hear.
+bool owes_a_backup(const Ladder& ladder) {
+  return std::any_of(ladder.failed.begin(), ladder.failed.end(),
+                     [](const auto& entry) { return !entry.second.told; });
 }
 
 bool all_taken_on(const std::vector<const FlushMember*>& members) {
@@ -103,9 +119,14 @@ bool severe(const TellLog& log) {
 void Teller::tell_all(const Look& look) {
   Group& group = look.group;
   const Route& route = *group.route;
-  const auto fires = visible(look.members);
+  const auto fires = visible(look.members, *look.group.route);
   const Occasion found = occasion_of(look);
   const Occasion* occasion = found.reason.empty() ? nullptr : &found;
+  // What is told now begins an incident: nothing of one before counts for it.
+  const Ladder* before = ladders_.find(group.hash);
+  if (before != nullptr && !told_to_anybody(group) && !owes_a_backup(*before)) {
+    ladders_.end(group.hash);
+  }
   for (const Integration* integration : route.integrations) tell(look, *integration, occasion);
   for (const Integration* integration : route.further) {
     if (among(route.integrations, *integration) || !hears(group, *integration)) continue;
@@ -114,11 +135,7 @@ void Teller::tell_all(const Look& look) {
   settle_occasion(look);
   tell_of_acks(look);
   if (!route.climbs()) return;
-  const bool told =
-      std::any_of(route.further.begin(), route.further.end(), [&](const Integration* one) {
-        return one->purpose != Purpose::show && is_told(group, *one);
-      });
-  if (!told) return ladders_.end(group.hash);
+  if (!told_to_anybody(group)) return ladders_.end(group.hash);
   if (ladders_.find(group.hash) == nullptr) ladders_.begin(group.hash, look.tick);
   std::optional<WallTime> paused;
   if (all_taken_on(fires)) {
@@ -257,7 +274,7 @@ void Teller::tell_of_acks(const Look& look) {
   Group& group = look.group;
   const AckState* ack = acks_.news(group).taken;
   if (ack == nullptr) return;
-  const auto fires = visible(look.members);
+  const auto fires = visible(look.members, *look.group.route);
   const Occasion occasion{"acknowledged",
                           "Acknowledged by " + core::visible(ack->told.by, 100) + ".", false};
   if (all_taken_on(fires)) {
@@ -275,8 +292,7 @@ bool Teller::asks_for_more(const Group& group, WallTime until) const {
   const Ladder* ladder = ladders_.find(group.hash);
   if (ladder == nullptr) return false;
   if (ladders_.due(group.hash, *group.route, until)) return true;
-  const auto untold = [](const auto& entry) { return !entry.second.told; };
-  if (std::any_of(ladder->failed.begin(), ladder->failed.end(), untold)) return true;
+  if (owes_a_backup(*ladder)) return true;
   return std::any_of(group.route->further.begin(), group.route->further.end(),
                      [&](const Integration* one) {
                        const auto at = undelivered_at(group, *one);

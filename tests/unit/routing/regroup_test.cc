@@ -54,6 +54,22 @@ TEST_F(RegroupTest, LeaveClosesNothing) {
   EXPECT_THAT(h.said(), ElementsAre("first open oncall 1/0"));
 }
 
+TEST_F(RegroupTest, TheLadderOfAGroupThatComesAgainBeginsAnew) {
+  h.integrations.push_back(webhook("second"));
+  h.tree.further.steps = {{{10min, "second", true, {}, 0}}};
+  h.open();
+  h.at(8min);
+  h.tree.group_by = {{"job", "rule"}};
+  h.open();
+  h.at(9min);
+  h.tree.group_by = {{"job"}};
+  h.open();  // the first group again
+  h.at(15min);
+  for (const auto& note : h.sent) EXPECT_NE(note.integration, "second") << note.reason;
+  h.at(20min);
+  EXPECT_EQ(h.sent.back().reason, "escalation");
+}
+
 TEST_F(RegroupTest, AnAcknowledgementGoesAlong) {
   Acknowledgement ack;
   ack.id = "ack_one";
