@@ -20,11 +20,21 @@ enum class NotificationKind { open, update, close, repeat };
 std::string_view to_string(NotificationKind kind) noexcept;
 std::optional<NotificationKind> notification_kind_from(std::string_view name) noexcept;
 
+/// Who has taken an issue on, as messages say it (docs/acknowledge.md).
+struct AckTold {
+  std::string by;
+  std::string note;
+  WallTime at{};
+  std::optional<WallTime>
+      until;  // unset: until the issue ends, or the router's ack_timeout is over
+};
+
 /// One issue inside a notification, with the identity of its episode.
 struct NotifiedIssue {
   std::string issue_key;
   std::uint64_t episode = 1;
   Issue issue;
+  std::optional<AckTold> acknowledged;  // of this episode, while it fires
 };
 
 /// Names one episode of an issue and its newest event.
@@ -61,6 +71,7 @@ struct Notification {
   std::string group_hash;  // hex SHA-256
   std::uint64_t generation = 1;
   std::string reason;  // first, new_issues, all_resolved, …
+  std::string why;     // why this receiver is told, in words, where `reason` alone does not say it
   NotificationKind kind = NotificationKind::open;
   bool firing = true;  // message status: firing while anything told is
   Labels group_labels;

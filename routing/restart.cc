@@ -17,11 +17,15 @@ void close_unrouted(Tables& tables, Teller& teller, WallTime now) {
       const std::string& id = one.first;
       const TellLog& log = one.second;
       const auto is_same = [&](const Integration* integration) { return integration->id == id; };
-      const bool told = kept && std::any_of(group.route->integrations.begin(),
-                                            group.route->integrations.end(), is_same);
+      const auto any_in = [&](const auto& list) {
+        return std::any_of(list.begin(), list.end(), is_same);
+      };
+      const bool told = kept && (any_in(group.route->integrations) || any_in(group.route->further));
       if (!told && !(log.told.empty() && log.owed.empty())) teller.close(group, id, now);
     }
-    if (!kept && group.active()) tables.groups.abandon(group, now);
+    if (kept) continue;
+    tables.ladders.end(group.hash);
+    if (group.active()) tables.groups.abandon(group, now);
   }
 }
 
@@ -29,9 +33,13 @@ void close_unrouted(Tables& tables, Teller& teller, WallTime now) {
 
 void restart(Tables& tables, Teller& teller, const Config& limits, WallTime now) {
   tables.link();
+  teller.start(now);
   close_unrouted(tables, teller, now);
   tables.groups.start(now, limits.catchup_hold_max,
                       [&](const Group& group) { return teller.passed_quietly(group, now); });
+  for (const auto& entry : tables.groups.in_order()) {
+    if (entry.second->route != nullptr) teller.arrange(*entry.second, now);
+  }
   for (const auto& [key, state] : tables.issues.in_order()) {
     if (state->firing) {
       tables.groups.route(*state, now, false);  // routes that are new since

@@ -44,6 +44,7 @@ struct Router::Parts {
         options(std::move(given)),
         tables(tree, options.limits),
         inhibition(options.inhibit_rules, tables.firing),
+        controls(tables),
         intake(options, tables, stats),
         teller(tree, options, all_suppressors(options, inhibition, controls), tables),
         schedule(options.limits, tables, intake, teller, inhibition) {}
@@ -101,6 +102,7 @@ Output Router::take() {
   out.transitions = parts_->tables.issues.take_transitions();
   parts_->tables.take(out.state);
   parts_->controls.take(out.state);
+  out.ack_origins = parts_->tables.acks.take_origins();
   return out;
 }
 

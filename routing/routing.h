@@ -28,6 +28,7 @@
 #include "core/own_issue.h"
 #include "core/result.h"
 #include "core/time.h"
+#include "routing/suppress/acknowledgement.h"
 #include "routing/suppress/inhibit_rules.h"
 #include "routing/suppress/silence.h"
 #include "routing/suppress/suppressor.h"
@@ -81,12 +82,23 @@ struct Decision {
   std::string reason;  // "none" when nobody had to be told
 };
 
+/// Somebody beyond the receivers of a route was told: for tocsin_router_escalations_total and
+/// tocsin_router_fallbacks_total.
+struct Further {
+  std::string route_id;
+  std::string receiver;
+  std::optional<std::size_t> step;  // of the ladder, from 0
+  std::string failed;               // else the integration that it stands in for
+};
+
 /// What happened since the last take(), to be committed as one unit.
 struct Output {
   std::vector<core::Notification> notifications;  // in the order decided; `rendered` is empty
   std::vector<StateRecord> state;                 // ascending by key, one per changed entity
   std::vector<Transition> transitions;
   std::vector<Decision> decisions;
+  std::vector<Further> further;
+  std::vector<std::string> ack_origins;      // of acknowledgements that were taken on
   std::vector<core::Duration> flush_delays;  // tick's now − the flush's scheduled time
   [[nodiscard]] bool empty() const noexcept {
     return notifications.empty() && state.empty() && transitions.empty() && decisions.empty();

@@ -25,6 +25,7 @@ bool Schedule::waits(const Agenda::Entry& due) const {
   switch (due.kind) {
     case Due::expire_issue:
     case Due::lose_run:
+    case Due::end_ack:
       return true;
     case Due::flush_group:
       return waits(*tables_.groups.find(due.key), due.at);
@@ -62,6 +63,8 @@ void Schedule::release() {
       if (const Group* group = tables_.groups.find(key)) tables_.turns.arrange(*group);
     } else if (kind == Due::expire_issue) {
       tables_.issues.expect(key);
+    } else if (kind == Due::end_ack) {
+      tables_.acks.expect(key);
     } else {
       tables_.runs.watch(key);
     }
@@ -74,6 +77,8 @@ void Schedule::carry_out(const Agenda::Entry& due, WallTime now) {
       return intake_.expire(due);
     case Due::lose_run:
       return intake_.lose(due);
+    case Due::end_ack:
+      return tables_.acks.end(due, now);
     case Due::flush_group:
       return teller_.flush_due(due.key, due.at, now);
     case Due::forget_group:
@@ -91,6 +96,7 @@ bool Schedule::run(WallTime now) {
   teller_.begin_turn();
   intake_.begin_turn(now);
   tables_.dedup.forget(now);
+  tables_.flaps.forget(now);
   if (catchup_.begin_round(now)) release();
   for (const std::string& hash : settling_.release()) {
     if (const Group* group = tables_.groups.find(hash)) tables_.turns.arrange(*group);

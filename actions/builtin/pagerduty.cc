@@ -1,7 +1,8 @@
-// Opens and resolves an incident in PagerDuty for each group of issues.
+// Opens, acknowledges and resolves an incident in PagerDuty for each group of issues.
 //
-// Sends       POST to Events API v2: trigger while something fires, resolve when all is over, with the
-//             hash of the group as dedup_key.
+// Sends       POST to Events API v2: trigger while something fires, acknowledge when somebody
+//             has taken it on elsewhere (propagate_ack), resolve when all is over, with the hash of
+//             the group as dedup_key.
 // Retries     by the table in http_outcome.cc; Retry-After obeyed.
 // Idempotent  yes: an event of an open dedup_key joins its incident.
 // Needs       a service with an Events API v2 integration, and its key.
@@ -38,10 +39,10 @@ struct PagerDuty final : HttpIntegration {
 
   [[nodiscard]] Rendered render(const core::Notification& notification,
                                 const Sender& sender) const override {
-    const bool over = notification.kind == core::NotificationKind::close;
-    core::ValueMap event{{"event_action", over ? "resolve" : "trigger"},
+    const std::string_view does = action_of(notification);
+    core::ValueMap event{{"event_action", std::string(does)},
                          {"dedup_key", notification.group_hash}};
-    if (!over) trigger(notification, sender, event);
+    if (does == "trigger") trigger(notification, sender, event);
     return {"application/json", core::to_json(std::move(event)), {}};
   }
 
@@ -63,6 +64,13 @@ struct PagerDuty final : HttpIntegration {
   }
 
  private:
+  /// An incident that is not open there cannot be acknowledged: it is opened.
+  static std::string_view action_of(const core::Notification& notification) {
+    if (notification.kind == core::NotificationKind::close) return "resolve";
+    const bool known = notification.kind != core::NotificationKind::open;
+    return known && notification.reason == "acknowledged" ? "acknowledge" : "trigger";
+  }
+
   static void trigger(const core::Notification& notification, const Sender& sender,
                       core::ValueMap& event) {
     constexpr std::size_t kSummary = 1000;  // 1024 characters are taken
@@ -121,8 +129,8 @@ struct PagerDuty final : HttpIntegration {
 
 ActionDescriptor pagerduty() {
   return {"pagerduty",
-          "Opens and resolves incidents in PagerDuty.",
-          {.dedup = true},
+          "Opens, acknowledges and resolves incidents in PagerDuty.",
+          {.dedup = true, .acknowledges = true},
           read_http<PagerDuty>,
           {}};
 }

@@ -36,6 +36,10 @@ void read(config::Reader& in, CommonConfig& cfg) {
   });
   in.optional("standing_after", cfg.standing_after, positive(),
               "nothing arrived for so long while messages wait: told as delivery_standing");
+  in.optional("fallback", cfg.fallback,
+              "receiver that is told of an issue whose message does not arrive here");
+  in.optional("fallback_after", cfg.fallback_after, positive(),
+              "a message of severity error or worse that waits so long counts as not arriving");
   in.optional("config_hold", cfg.config_hold, positive(),
               "how long a wrong password, certificate or address is retried before giving up");
   in.optional("concurrency", cfg.concurrency, config::between<std::uint32_t>(1, 64),

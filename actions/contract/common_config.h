@@ -53,6 +53,8 @@ struct CommonConfig {
   std::uint32_t concurrency = 4;                          // groups in flight at once
   std::uint32_t max_alerts = 100;                         // for routing: issues per message
   config::Bytes max_payload{262144};
+  std::string fallback;  // for routing: receiver that is told of what does not arrive; empty: none
+  core::Duration fallback_after = std::chrono::minutes(5);  // or has not arrived for so long
   bool retry_unknown = true;  // on_unknown: retry (same id again) | drop
 };
 

@@ -116,6 +116,8 @@ struct Traits {
   // is closed there, and a resolve is not put off while the issue is suppressed.
   bool stateful = true;
   bool stops = false;  // it ends runs: a silence may hold back that alone
+  // The far side takes a message "somebody has acknowledged this" (route key propagate_ack).
+  bool acknowledges = false;
   // An attempt reads the issues themselves, not only the message as it was rendered.
   bool reads_issues = false;
 

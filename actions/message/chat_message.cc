@@ -44,8 +44,9 @@ class Writer {
 /// The rows of a message that say most in a few words, in this order.
 Rows telling_rows(const MessageParts& parts) {
   static constexpr std::array kTelling{
-      "Ended",     "Reason", "Run ended", "Checkpoint", "Observed", "Where", "At",   "Affected",
-      "Caused by", "Since",  "Replies",   "Stop",       "Rule",     "Run",   "Host", "Hosts"};
+      "Why now",  "Acknowledged", "Ended", "Reason",   "Run ended", "Checkpoint",
+      "Observed", "Where",        "At",    "Affected", "Caused by", "Since",
+      "Replies",  "Stop",         "Rule",  "Run",      "Host",      "Hosts"};
   Rows out;
   const auto take = [&](const Rows& rows, std::string_view name) {
     for (const auto& row : rows) {

@@ -58,6 +58,7 @@ void fields(A& io, const TopIssue& of) {
   io.field("ends_at", issue.ends_at);
   io.field("resolution", issue.resolution);
   io.field("outcome", outcome_words(of.notification, issue), "", kOptional);
+  io.field("acknowledged", of.notified.acknowledged, "", kOptional);
   io.field("run_uid", issue.run.uid, "", core::How::null_if_empty);
 }
 
@@ -72,6 +73,7 @@ void fields(A& io, const Native& body) {
   io.field("headline", headline(notification));
   io.field("kind", notification.kind);
   io.field("reason", notification.reason);
+  io.field("why", notification.why, "", core::How::omit_if_empty);
   io.field("notification_id", notification.notification_id);
   io.field("receiver", notification.receiver);
   io.field("group_key", notification.group_key);

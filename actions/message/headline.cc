@@ -46,6 +46,14 @@ std::string further(const std::string& outcome, const std::string& title) {
   return outcome;
 }
 
+/// Why a message comes of which no issue is the news.
+std::string occasion_words(const Notification& notification) {
+  if (notification.reason == "escalation") return "escalated";
+  if (notification.reason == "fallback") return "sent to the backup";
+  if (notification.reason == "acknowledged") return "acknowledged";
+  return notification.reason == "ack_expired" ? "acknowledgement ended" : "";
+}
+
 }  // namespace
 
 const core::NotifiedIssue* lead_of(const Notification& notification) {
@@ -71,6 +79,7 @@ std::string outcome_words(const Notification& notification, const Issue& issue) 
   const std::string ended = resolution_words(issue);
   const std::string of_run = told == nullptr ? std::string() : run_outcome(*told);
   if (ended.empty()) {
+    if (const std::string now = occasion_words(notification); !now.empty()) return now;
     if (!of_run.empty()) return of_run;
     return notification.kind == core::NotificationKind::repeat ? "still firing" : "";
   }

@@ -27,8 +27,21 @@ void add_part_row(Rows& rows, const char* name, std::string_view value, std::siz
   if (!value.empty()) rows.emplace_back(name, core::visible(value, limit));
 }
 
-Rows found_rows(const Issue& issue) {
+/// "ada@node-7, 2026-11-22 14:03 UTC: looking at it".
+std::string ack_words(const core::NotifiedIssue& notified) {
+  if (!notified.acknowledged) return {};
+  const core::AckTold& ack = *notified.acknowledged;
+  std::string out = "by " + ack.by + ", " + when(ack.at);
+  if (!ack.note.empty()) out += ": " + ack.note;
+  if (ack.until) out += " (until " + when(*ack.until) + ")";
+  return out;
+}
+
+Rows found_rows(const Notification& notification, const core::NotifiedIssue& notified) {
+  const Issue& issue = notified.issue;
   Rows out;
+  add_part_row(out, "Why now", notification.why);
+  add_part_row(out, "Acknowledged", ack_words(notified));
   add_part_row(out, "Observed", seen(issue));
   add_part_row(out, "Where", where(issue));
   add_part_row(out, "Affected", affected(issue));
@@ -66,7 +79,8 @@ std::string told_tag(const Notification& notification, const Issue& issue) {
   return tag(told);
 }
 
-Follower follower(const Notification& notification, const Issue& issue) {
+Follower follower(const Notification& notification, const core::NotifiedIssue& notified) {
+  const Issue& issue = notified.issue;
   const bool over = told_as_over(notification, issue);
   Follower out{told_tag(notification, issue), over ? past_title(issue) : title(issue), {}};
   const auto more = [&](const std::string& text) {
@@ -75,6 +89,9 @@ Follower follower(const Notification& notification, const Issue& issue) {
   if (issue.step) more("step " + std::to_string(*issue.step));
   more(core::visible(issue.labels.get("worker"), 60));
   more(core::visible(issue.rule, 60));
+  if (notified.acknowledged) {
+    more("acknowledged by " + core::visible(notified.acknowledged->by, 60));
+  }
   return out;
 }
 
@@ -104,7 +121,7 @@ void list_followers(const Notification& notification, const core::NotifiedIssue&
   for (const auto& notified : notification.issues) {
     if (&notified == &lead) continue;
     if (out.followers.size() == kMaxFollowers) break;
-    out.followers.push_back(follower(notification, notified.issue));
+    out.followers.push_back(follower(notification, notified));
     ++shown;
   }
   out.hidden = not_shown(notification, shown);
@@ -203,12 +220,13 @@ MessageParts message_parts(const Notification& notification, const Sender& sende
   out.commands = next_commands(issue, run_is_over(notification, issue), sender.place);
   add_part_row(out.links, "Issue", issue.event_id, 200);
   if (small) {
+    add_part_row(out.found, "Why now", notification.why, kShort);
     out.hidden = not_shown(notification, 1);
     return out;
   }
   out.links = link_rows(notification, *lead, sender);
   out.description = core::visible(issue.description, kMaxDescription);
-  out.found = found_rows(issue);
+  out.found = found_rows(notification, *lead);
   if (const core::RunTold* told = run_of(notification, issue)) {
     out.did = {"What Tocsin did", stop_rows(*told)};
   }

@@ -249,6 +249,15 @@ constexpr std::array kHelp{
                 "3   the configuration's transport cannot be read\n"
                 "4   broker or journal unreachable\n",
                 "tocsin silence expire sil_4f2k\n"},
+    CommandHelp{"ack", "Take issues on: no repeats and no escalation while they fire",
+                "0   acknowledged, or taken back; with --dry-run: what would be, shown\n"
+                "1   WHAT matches nothing that fires, or several things\n"
+                "2   wrong usage\n"
+                "3   the configuration's transport cannot be read\n"
+                "4   broker or journal unreachable\n",
+                "tocsin ack 8f3a91c2 --note \"looking at it\"\n"
+                "tocsin ack digits --note \"known since Friday\" --for 8h\n"
+                "tocsin ack 8f3a91c2 --take-back\n"},
     CommandHelp{"send-test", "Send a marked message to a receiver; show requests and answers",
                 "0   every message arrived; with --dry-run: every request was shown\n"
                 "1   a message was refused, or no action of the receiver takes messages\n"

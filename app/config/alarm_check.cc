@@ -137,6 +137,10 @@ void check_rule_names(const config::Reader& root, const AppConfig& config) {
 
 void gather(const routing::RouteConfig& route, std::set<std::string>& used) {
   used.insert(route.receivers.begin(), route.receivers.end());
+  if (route.further.steps) {
+    for (const routing::EscalationStep& step : *route.further.steps) used.insert(step.receiver);
+  }
+  if (route.further.on_failure) used.insert(route.further.on_failure->receiver);
   for (const auto& child : route.routes) gather(child, used);
 }
 
@@ -146,11 +150,15 @@ void check_receivers(const config::Reader& root, const AppConfig& config) {
   for (const RuleSettings& rule : config.rules.rules) {
     used.insert(rule.actions.begin(), rule.actions.end());
   }
+  for (const ConfiguredIntegration& action : config.receivers.integrations) {
+    used.insert(action.common.fallback);
+  }
   for (const std::string& name : config.receivers.names) {
     if (used.contains(name)) continue;
     root.warning(
         "receivers." + name,
-        "receiver \"" + name + "\" is unused: name it in a route, or in `actions` of a rule");
+        "receiver \"" + name +
+            "\" is unused: name it in a route, in `actions` of a rule, or as a `fallback`");
   }
 }
 

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "app/config/alarm_check.h"
+#include "app/config/fallback_check.h"
 #include "collectors/hook/hook.h"
 #include "core/identity.h"
 #include "core/json.h"
@@ -102,6 +103,7 @@ void read(config::Reader& root, AppConfig& out) {
   if (!root.describing()) {
     check_rule_receivers(root, out);
     check_when(root, out);
+    check_fallbacks(root, out);
   }
 }
 
@@ -122,6 +124,9 @@ std::vector<routing::Integration> routing_integrations(const actions::ReceiversC
     }
     integration.enabled = configured.common.enabled;
     integration.shadow = configured.common.shadow;
+    integration.fallback = configured.common.fallback;
+    integration.fallback_after = configured.common.fallback_after;
+    integration.acknowledges = configured.traits.acknowledges;
     integration.stateful = configured.traits.stateful;
     integration.every_issue = configured.traits.every_issue;
     if (configured.traits.stops) integration.purpose = routing::Purpose::stop;

@@ -30,18 +30,27 @@ std::string where_of(const core::RuleStatusEvent& written) {
 
 class RouteStage::Probe {
  public:
-  explicit Probe(core::Telemetry& telemetry)
+  Probe(core::Telemetry& telemetry, const std::vector<routing::Integration>& integrations)
       : sink_(telemetry),
         flush_late_(telemetry.histogram("tocsin_router_flush_late_seconds",
                                         "a group's flush behind its tick")),
         render_failures_(telemetry.counter("tocsin_router_render_failures_total",
-                                           "messages that could not be rendered")) {}
+                                           "messages that could not be rendered")) {
+    for (const routing::Integration& one : integrations) origins_.insert(one.id);
+  }
 
   void report(const routing::Output& output) {
     for (const auto& one : output.decisions) {
       sink_
           .counter("tocsin_router_decisions_total", "looks at a group, per integration and reason",
                    {{"integration", one.integration}, {"reason", one.reason}})
+          .add();
+    }
+    for (const routing::Further& one : output.further) report(one);
+    for (const std::string& origin : output.ack_origins) {
+      sink_
+          .counter("tocsin_router_acks_total", "acknowledgements taken on, by where they came from",
+                   {{"origin", origins_.contains(origin) ? origin : "other"}})
           .add();
     }
     for (const auto delay : output.flush_delays) {
@@ -58,7 +67,22 @@ class RouteStage::Probe {
   void render_failed() { render_failures_.add(); }
 
  private:
+  void report(const routing::Further& one) {
+    if (one.step) {
+      sink_
+          .counter("tocsin_router_escalations_total", "steps of escalation carried out, from 1",
+                   {{"route", one.route_id}, {"step", std::to_string(*one.step + 1)}})
+          .add();
+    } else {
+      sink_
+          .counter("tocsin_router_fallbacks_total", "backups told of what did not arrive",
+                   {{"integration", one.failed}, {"receiver", one.receiver}})
+          .add();
+    }
+  }
+
   core::Telemetry& sink_;
+  std::set<std::string> origins_{"cli", "api"};  // that are a label
   core::Histogram& flush_late_;
   core::Counter& render_failures_;
 };
@@ -71,7 +95,7 @@ RouteStage::RouteStage(RouteOptions options, RunBoard* board, Render render, Sho
       show_again_(std::move(show_again)),
       log_(log),
       stats_(telemetry),
-      probe_(std::make_unique<Probe>(telemetry)) {
+      probe_(std::make_unique<Probe>(telemetry, options_.integrations)) {
   wiring_.name = "route";
   wiring_.part = "router";
   wiring_.group = options_.topic_prefix + "-router";

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "app/view/ack_words.h"
 #include "app/view/view_words.h"
 #include "core/fields/out.h"
 #include "core/fields/run_told.h"
@@ -107,6 +108,9 @@ std::string issue_text(const TopicView::SeenIssue& seen, const TopicView& view,
                               : " (" + std::string(core::to_string(issue.resolution)) + ")"));
   rows.add("severity", std::string(core::to_string(issue.severity)));
   rows.add("shadow", issue.shadow ? "yes: recorded, told to nobody" : "");
+  if (const auto* ack = acknowledged(view, core::issue_key(issue.labels), seen, now)) {
+    rows.add("acknowledged", ack_text(*ack, now));
+  }
   rows.add("since", core::to_rfc3339(seen.since) + ", " + ago(seen.since, now));
   rows.add("run", core::to_text(issue.run.uid) + ", attempt " + std::to_string(issue.run.attempt));
   rows.add("step", issue.step ? std::to_string(*issue.step) : "");

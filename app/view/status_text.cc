@@ -1,8 +1,10 @@
 #include "app/view/status_text.h"
 
 #include <algorithm>
+#include <set>
 
 #include "app/health/own_issues.h"
+#include "app/view/ack_words.h"
 #include "app/view/run_card.h"
 #include "app/view/summary_text.h"
 #include "app/view/view_text.h"
@@ -337,8 +339,15 @@ std::string status_json(const TopicView& view, const std::string& transport, cor
                                   {"card", card_value(card_of_run(view, *run))}});
   }
   core::ValueList issues;
-  for (const auto* seen : open_issues(view))
+  core::ValueList acknowledgements;
+  std::set<std::string> taken_on;
+  for (const auto* seen : open_issues(view)) {
     issues.push_back(parsed(ingest::issue_json(seen->newest)));
+    const auto* ack = acknowledged(view, core::issue_key(seen->newest.labels), *seen, now);
+    if (ack != nullptr && taken_on.insert(ack->id).second) {
+      acknowledgements.push_back(parsed(ack_json(*ack)));
+    }
+  }
   core::ValueList stops;
   for (const auto& [run, stop] : recent_stops(view, now)) {
     const core::Command& command = stop->command;
@@ -372,6 +381,7 @@ std::string status_json(const TopicView& view, const std::string& transport, cor
                      {"stops", std::move(stops)},
                      {"summaries", std::move(summaries)},
                      {"silences", std::move(silences)},
+                     {"acknowledgements", std::move(acknowledgements)},
                      {"unhealthy", std::move(bad)}};
   if (moment.at) out.emplace_back("as_of", core::to_rfc3339(*moment.at));
   return core::to_json(out);

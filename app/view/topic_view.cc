@@ -205,8 +205,16 @@ void TopicView::apply_ack(core::Ack ack) {
 
 void TopicView::apply_control(const core::RecordView& record) {
   constexpr std::string_view kSilence = "silence/";
+  constexpr std::string_view kAck = "ack/";
   const std::string_view key = record.key.value_or("");
   if (key.starts_with(core::kApprovalPrefix)) return apply_request(record);
+  if (key.starts_with(kAck)) {
+    const std::string id(key.substr(kAck.size()));
+    acknowledgements_.erase(id);
+    if (record.tombstone) return;
+    if (auto ack = routing::read_ack(record.text())) acknowledgements_[id] = std::move(*ack);
+    return;
+  }
   if (!key.starts_with(kSilence)) return;
   const std::string id(key.substr(kSilence.size()));
   if (record.tombstone) {

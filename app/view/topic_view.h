@@ -99,6 +99,10 @@ class TopicView {
   [[nodiscard]] const std::map<std::string, core::StopRequest>& stop_requests() const {
     return stop_requests_;
   }
+  /// By id: acknowledgements that are in the topic, ended ones too.
+  [[nodiscard]] const std::map<std::string, routing::Acknowledgement>& acknowledgements() const {
+    return acknowledgements_;
+  }
   [[nodiscard]] const Refused& refused() const { return refused_; }
 
  private:
@@ -125,6 +129,7 @@ class TopicView {
   std::map<std::pair<core::RunUid, std::string>, core::RuleStatusEvent> rules_;
   std::map<std::string, routing::Silence> silences_;
   std::map<std::string, core::StopRequest> stop_requests_;
+  std::map<std::string, routing::Acknowledgement> acknowledgements_;
   Refused refused_;
   bool of_one_run_ = false;
   std::string wanted_id_;

@@ -1,8 +1,10 @@
 #include "app/view/view_text.h"
 
 #include "app/log/log_console.h"
+#include "app/view/ack_words.h"
 #include "app/view/events_log.h"
 #include "app/view/view_words.h"
+#include "core/labels.h"
 #include "core/text.h"
 #include "core/text_table.h"
 #include "core/visible_text.h"
@@ -26,6 +28,13 @@ std::string silenced(const TopicView& view, const core::Issue& issue, core::Wall
   return unstopped ? "silenced (stop_training): " : "";
 }
 
+// "acknowledged by ada@node-7: "
+std::string taken_on(const TopicView& view, const TopicView::SeenIssue& seen, core::WallTime now) {
+  if (view.acknowledgements().empty()) return {};
+  const auto* ack = acknowledged(view, core::issue_key(seen.newest.labels), seen, now);
+  return ack == nullptr ? "" : "acknowledged by " + core::visible(ack->by) + ": ";
+}
+
 // "resolved (job_ended): ": what stands behind it is what was found.
 std::string ended(const core::Issue& issue) {
   const std::string how(core::to_string(issue.resolution));
@@ -44,7 +53,8 @@ std::string issues_text(const std::vector<const TopicView::SeenIssue*>& issues,
         {short_id(core::fingerprint(issue.labels)), std::string(core::to_string(issue.severity)),
          core::visible(issue.rule) + (issue.shadow ? " (shadow)" : ""),
          core::visible(issue.run.job), ago(seen->since, now),
-         (open ? silenced(view, issue, now) : ended(issue)) + core::visible(issue.summary)});
+         (open ? silenced(view, issue, now) + taken_on(view, *seen, now) : ended(issue)) +
+             core::visible(issue.summary)});
   }
   return core::text_table(rows);
 }

@@ -23,6 +23,15 @@ void event_fields(A& io, Of<A, Issue>& issue) {
   io.field("data", issue, "the event's data", How::required);
 }
 
+template <typename A>
+void fields(A& io, Of<A, AckTold>& ack) {
+  io.field("by", ack.by, "who acknowledged the issue");
+  io.field("note", ack.note, "what they wrote");
+  io.field("at", ack.at, "when");
+  io.field("until", ack.until, "when the acknowledgement ends, if that was said",
+           How::omit_if_empty);
+}
+
 /// In a record the whole event; in a message one flat object.
 template <typename A>
 void fields(A& io, Of<A, NotifiedIssue>& notified) {
@@ -36,6 +45,7 @@ void fields(A& io, Of<A, NotifiedIssue>& notified) {
   } else {
     event_fields(io, notified.issue);
   }
+  io.field("acknowledged", notified.acknowledged, "who has taken the issue on", How::omit_if_empty);
 }
 
 /// All but its issues and what is sent of them.
@@ -51,6 +61,8 @@ void head_fields(A& io, Of<A, Notification>& notification) {
   io.field("group_hash", notification.group_hash, "its hash");
   io.field("generation", notification.generation, "how often the group has come into being");
   io.field("reason", notification.reason, "first, new_issues, all_resolved, …");
+  io.field("why", notification.why, "why this receiver is told: escalation, fallback",
+           How::omit_if_empty);
   io.field("kind", notification.kind, "open, update, close or repeat");
   io.field("firing", notification.firing, "something that was told still fires");
   io.field("group_labels", notification.group_labels, "labels that make the group");

@@ -60,19 +60,36 @@ class Folding {
 class Sorter {
  public:
   Sorter(const FlushContext& context, TellLog& log, FlushDecision& decision)
-      : context_(context), log_(log), decision_(decision) {}
+      : context_(context),
+        log_(log),
+        decision_(decision),
+        closed_(context.further && log.told.empty() &&
+                !(context.occasion != nullptr && context.occasion->opens)) {}
 
   void add(const FlushMember& member) {
     const IssueState& issue = *member.state;
+    if (member.flapping) {
+      // The far side knows that it flaps: this episode stands for those before it.
+      const auto told = log_.told.find(issue.key);
+      if (told != log_.told.end() && told->second.episode != issue.episode) {
+        told->second.episode = issue.episode;
+        decision_.changed = true;
+      }
+    }
+    if (member.held) {
+      if (knows(log_, issue))
+        decision_.held.push_back({&issue, issue.episode, true, false, nullptr});
+      return;
+    }
     const bool visible = member.visible_to(context_.integration);
-    const bool belongs = !member.strayed || knows(log_, issue);
+    const bool belongs = !closed_ && (!member.strayed || knows(log_, issue));
     if (member.firing && context_.integration.enabled && visible && belongs && wanted(issue)) {
-      decision_.firing.push_back({&issue, issue.episode, true, member.over});
+      decision_.firing.push_back({&issue, issue.episode, true, member.over, member.ack});
       speak_for_debt(issue);
       return;
     }
     if (member.firing && knows(log_, issue)) {
-      decision_.suppressed.push_back({&issue, issue.episode, true, member.over});
+      decision_.suppressed.push_back({&issue, issue.episode, true, member.over, member.ack});
       return;
     }
     if (const auto told = log_.told.find(issue.key); told != log_.told.end()) {
@@ -135,6 +152,8 @@ class Sorter {
   const FlushContext& context_;
   TellLog& log_;
   FlushDecision& decision_;
+  const bool
+      closed_;  // it has heard the end, and hears of what follows only if the ladder comes there
 };
 
 /// How many there were.
@@ -148,8 +167,15 @@ std::size_t drop_stale_debts(const FlushContext& context, TellLog& log) {
   return dropped;
 }
 
+/// Has somebody taken on all that it would be told of again?
+bool all_acked(const FlushDecision& decision) {
+  return std::all_of(decision.firing.begin(), decision.firing.end(),
+                     [](const Mention& mention) { return mention.ack != nullptr; });
+}
+
 bool repeat_is_due(const FlushContext& context, const TellLog& log, const FlushDecision& decision) {
-  if (decision.firing.empty() || !log.last_tick) return false;
+  if (decision.firing.empty() || !log.last_tick || context.further) return false;
+  if (all_acked(decision)) return false;
   WallTime oldest = context.tick;
   for (const auto* list : {&decision.firing, &decision.suppressed}) {
     for (const Mention& mention : *list) oldest = std::min(oldest, mention.state->issue.starts_at);
@@ -165,6 +191,14 @@ bool owes_more(const TellLog& log, const FlushDecision& decision) {
   return log.owed.size() > static_cast<std::size_t>(paid);
 }
 
+/// Is there something to tell that no issue is the reason of?
+bool occasion_is_due(const FlushContext& context, const TellLog& log,
+                     const FlushDecision& decision) {
+  if (context.occasion == nullptr || !decision.still_firing || decision.firing.empty())
+    return false;
+  return context.occasion->opens || !log.told.empty();
+}
+
 void choose(const FlushContext& context, const TellLog& log, const Sorter& sorter,
             FlushDecision& decision) {
   const auto say = [&](std::string_view reason, NotificationKind kind) {
@@ -177,7 +211,10 @@ void choose(const FlushContext& context, const TellLog& log, const Sorter& sorte
     return placed ? kind : NotificationKind::open;
   };
   const bool tells_resolves = context.integration.send_resolved && placed;
-  if (log.told.empty() && !decision.firing.empty()) {
+  const bool occasion = occasion_is_due(context, log, decision);
+  if (occasion && context.occasion->opens) {
+    say(context.occasion->reason, further(NotificationKind::update));
+  } else if (log.told.empty() && !decision.firing.empty()) {
     say("first", NotificationKind::open);
   } else if (sorter.has_news()) {
     say("new_issues", further(NotificationKind::update));
@@ -188,6 +225,8 @@ void choose(const FlushContext& context, const TellLog& log, const Sorter& sorte
     say("some_resolved", NotificationKind::update);
   } else if (sorter.has_escalated()) {
     say("severity_raised", further(NotificationKind::update));
+  } else if (occasion) {
+    say(context.occasion->reason, further(NotificationKind::update));
   } else if (repeat_is_due(context, log, decision)) {
     say("repeat", further(NotificationKind::repeat));
   } else if (sorter.knows_less()) {
@@ -217,7 +256,7 @@ bool keep_mention(const FlushContext& context, FlushDecision& decision, TellLog&
 /// it did not before.
 bool keep_told(const FlushContext& context, FlushDecision& decision, TellLog& log) {
   bool changed = false;
-  for (const auto* list : {&decision.firing, &decision.suppressed}) {
+  for (const auto* list : {&decision.firing, &decision.suppressed, &decision.held}) {
     const bool shown = decision.kind.has_value() && list == &decision.firing;
     for (const Mention& mention : *list) {
       // Folded, and no message lists it yet: the far side does not know it.
@@ -225,9 +264,11 @@ bool keep_told(const FlushContext& context, FlushDecision& decision, TellLog& lo
       changed = keep_mention(context, decision, log, mention, shown) || changed;
     }
   }
-  if (log.told.size() == decision.firing.size() + decision.suppressed.size()) return changed;
+  const std::size_t kept =
+      decision.firing.size() + decision.suppressed.size() + decision.held.size();
+  if (log.told.size() == kept) return changed;
   std::set<std::string_view> still;
-  for (const auto* list : {&decision.firing, &decision.suppressed}) {
+  for (const auto* list : {&decision.firing, &decision.suppressed, &decision.held}) {
     for (const Mention& mention : *list) still.insert(mention.state->key);
   }
   const auto past = [&](const auto& entry) { return still.count(entry.first) == 0; };
@@ -254,12 +295,13 @@ void keep_books(const FlushContext& context, FlushDecision& decision, TellLog& l
 }
 
 core::NotifiedIssue line(const Mention& mention, WallTime tick) {
-  core::NotifiedIssue out{mention.state->key, mention.episode, report_of(mention)};
+  core::NotifiedIssue out{mention.state->key, mention.episode, report_of(mention), {}};
   if (mention.firing && !mention.over) {
     out.issue.status = core::IssueStatus::firing;
     out.issue.resolution = core::Resolution::none;
     out.issue.ends_at.reset();
     out.issue.ending.reset();
+    if (mention.ack != nullptr) out.acknowledged = *mention.ack;
   } else if (out.issue.status == core::IssueStatus::firing) {
     // It goes on firing elsewhere; what ends is this group's incident.
     out.issue.status = core::IssueStatus::resolved;
@@ -348,7 +390,8 @@ FlushDecision decide(const std::vector<FlushMember>& members, const FlushContext
   const auto fires = [](const Mention& mention) { return !mention.over; };
   decision.still_firing =
       std::any_of(decision.firing.begin(), decision.firing.end(), fires) ||
-      std::any_of(decision.suppressed.begin(), decision.suppressed.end(), fires);
+      std::any_of(decision.suppressed.begin(), decision.suppressed.end(), fires) ||
+      !decision.held.empty();
   choose(context, log, sorter, decision);
   if (!context.integration.enabled) decision.kind.reset();
   keep_books(context, decision, log);
@@ -371,6 +414,10 @@ core::Notification compose(const Group& group, const FlushContext& context,
   out.group_hash = group.hash;
   out.generation = group.generation;
   out.reason = decision.reason;
+  if (context.occasion != nullptr &&
+      (context.occasion->reason == out.reason || context.occasion->explains)) {
+    out.why = context.occasion->why;
+  }
   out.kind = *decision.kind;
   out.firing = decision.still_firing;
   out.group_labels = group.labels;

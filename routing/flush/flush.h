@@ -18,7 +18,11 @@ struct FlushMember {
   bool firing = false;   // not resolved at or before the tick, or ended with its job, untold
   bool over = false;     // it is news, and has ended since
   bool strayed = false;  // its labels lead elsewhere now: only who was told still hears
-  std::vector<Suppression> reasons;  // why it is suppressed; empty = visible to all
+  std::vector<Suppression> reasons;    // why it is suppressed; empty = visible to all
+  const core::AckTold* ack = nullptr;  // who has taken it on
+  /// It flaps: a further episode is no news to who knows of one.
+  bool flapping = false;
+  bool held = false;  // and has ended, which is not told yet
 
   [[nodiscard]] bool visible_to(const Integration& integration) const {
     return std::none_of(reasons.begin(), reasons.end(), [&](const Suppression& one) {
@@ -33,6 +37,7 @@ struct Mention {
   std::uint64_t episode = 1;
   bool firing = false;
   bool over = false;  // it fired at the tick and is news, and has ended since: the message says so
+  const core::AckTold* ack = nullptr;  // who has taken it on
 };
 
 /// The first matching line of the table.
@@ -45,6 +50,7 @@ struct FlushDecision {
   std::vector<Mention> firing;  // news and what is told; some of it may be over by now
   std::vector<Mention> resolved;
   std::vector<Mention> suppressed;  // told and still firing, but not visible
+  std::vector<Mention> held;        // told and flapping: their ends are told later
   std::vector<std::pair<std::string, TellLog::Told>> over;  // what the far side is told has ended
 };
 
@@ -53,12 +59,23 @@ const core::Issue& report_of(const Mention& mention);
 /// Is `a` told before `b`? Most severe first, then first signs, then oldest.
 bool told_before(const Mention& a, const Mention& b);
 
+/// What a flush is asked to tell although no issue is news: a step of the ladder, a failed delivery, an
+/// acknowledgement.
+struct Occasion {
+  std::string_view reason;  // escalation, fallback, acknowledged, ack_expired, flapping, calm
+  std::string why;          // in words; may be empty
+  bool opens = false;       // also who was not told of the incident before
+  bool explains = false;    // `why` goes with a message for another reason as well
+};
+
 struct FlushContext {
   const Route& route;
   const Integration& integration;
   const Matchers* filter = nullptr;  // the integration's `when`
   core::WallTime tick{};
   core::Duration owed_max_age{};
+  const Occasion* occasion = nullptr;
+  bool further = false;  // told beyond the route's receivers: the rest of the incident, no repeats
 };
 
 /// Decides and keeps the log's books, also when nothing is said: afterwards `log.told` holds

@@ -55,17 +55,18 @@ void Teller::flush(Group& group, WallTime tick, WallTime now) {
     turns_.advance(group, tick, now);
     group.unsaved = true;  // its grid follows from the stored point as well
     turns_.arrange(group);
+    arrange(group, now);
     return;
   }
   const std::vector<FlushMember> members = freeze(group, now - tick > kLate ? now : tick, now);
   examined_ += members.size() * std::max<std::size_t>(1, group.route->integrations.size());
-  for (const Integration* integration : group.route->integrations) {
-    tell(group, *integration, members, tick, now);
-  }
+  const Look look{group, members, tick, now};
+  tell_all(look);
   part(group, members);
   turns_.advance(group, tick, now);
   if (group.members.empty()) groups_.dissolve(group, tick);
   turns_.arrange(group);
+  arrange(group, look.at());
   group.unsaved = false;
   groups_.touch(group);
 }
@@ -82,17 +83,13 @@ bool Teller::nothing_to_decide(const Group& group, WallTime tick, WallTime until
   const bool differs =
       std::any_of(suppressors_.begin(), suppressors_.end(),
                   [&](const Suppressor* one) { return one->may_differ(any_member, since, until); });
-  if (differs) return false;
+  if (differs || asks_for_more(group, until)) return false;
   const Duration repeat = group.route->shortest_repeat();
-  return std::all_of(group.route->integrations.begin(), group.route->integrations.end(),
-                     [&](const Integration* integration) {
-                       const auto found = group.logs->find(integration->id);
-                       if (found == group.logs->end()) return true;
-                       const TellLog& log = found->second;
-                       const bool quiet =
-                           log.told.empty() || !log.last_tick || tick - *log.last_tick < repeat;
-                       return log.owed.empty() && quiet;
-                     });
+  return std::all_of(group.logs->begin(), group.logs->end(), [&](const auto& entry) {
+    const TellLog& log = entry.second;
+    const bool quiet = log.told.empty() || !log.last_tick || tick - *log.last_tick < repeat;
+    return log.owed.empty() && quiet;
+  });
 }
 
 std::optional<WallTime> Teller::passed_quietly(const Group& group, WallTime now) const {
@@ -118,6 +115,12 @@ std::vector<FlushMember> Teller::freeze(const Group& group, WallTime tick, WallT
     member.firing = state->firing || untold || ended_since;
     member.over = member.firing && !state->firing;
     member.strayed = joined.strayed;
+    if (flaps_.damped(*state, *group.route, now)) {
+      member.flapping = true;
+      member.held = !member.firing;
+      member.firing = true;
+    }
+    if (const AckState* ack = acks_.of(*state)) member.ack = &ack->told;
     for (const Suppressor* suppressor : suppressors_) {
       suppressor->reasons(state->issue, tick, member.reasons);
     }
@@ -130,18 +133,28 @@ std::vector<FlushMember> Teller::freeze(const Group& group, WallTime tick, WallT
   return members;
 }
 
-void Teller::tell(const Group& group, const Integration& integration,
-                  const std::vector<FlushMember>& members, WallTime tick, WallTime now) {
-  log_.change(group.hash, integration.id, [&](TellLog& log) {
-    const FlushContext context{*group.route, integration, tree_.filter_of(integration), tick,
-                               options_.limits.owed_max_age};
+WallTime Teller::Look::at() const { return now - tick > kLate ? now : tick; }
+
+std::string Teller::tell(const Look& look, const Integration& integration, const Occasion* occasion,
+                         bool further) {
+  std::string reason = "none";
+  log_.change(look.group.hash, integration.id, [&](TellLog& log) {
+    const FlushContext context{*look.group.route,
+                               integration,
+                               tree_.filter_of(integration),
+                               look.tick,
+                               options_.limits.owed_max_age,
+                               occasion,
+                               further};
     log.by_issue = integration.every_issue;
-    FlushDecision decision = decide(members, context, log, counted_.owed_dropped);
-    note(group, integration.id, decision.reason);
+    FlushDecision decision = decide(look.members, context, log, counted_.owed_dropped);
+    note(look.group, integration.id, decision.reason);
     const bool changed = decision.changed;
-    if (decision.kind) say(group, context, std::move(decision), log, now);
+    if (decision.kind) reason = decision.reason;
+    if (decision.kind) say(look.group, context, std::move(decision), log, look.now);
     return changed;
   });
+  return reason;
 }
 
 /// A message, or where each issue is told by itself as many as that takes.
@@ -204,7 +217,7 @@ void Teller::close(const Group& group, const std::string& integration_id, WallTi
   log_.change(group.hash, integration_id, [&](TellLog& log) {
     const bool silent = integration == nullptr || !integration->enabled || !integration->stateful ||
                         !integration->send_resolved || !incident_open(log) ||
-                        (log.told.empty() && log.owed.empty());
+                        !options_.limits.close_regrouped || (log.told.empty() && log.owed.empty());
     FlushDecision decision;
     decision.reason = "regrouped";
     decision.kind = core::NotificationKind::close;
@@ -220,7 +233,7 @@ void Teller::close(const Group& group, const std::string& integration_id, WallTi
     if (silent) return true;
     ++log.seq;
     const Route none{};
-    const FlushContext context{none, *integration, nullptr, now, {}};
+    const FlushContext context{none, *integration, nullptr, now, {}, nullptr, false};
     note(group, integration_id, decision.reason);
     say(group, context, std::move(decision), log, now);
     return true;
@@ -238,6 +251,7 @@ void Teller::take(Output& out) {
   out.notifications = std::exchange(notifications_, {});
   out.decisions = std::exchange(decisions_, {});
   out.flush_delays = std::exchange(flush_delays_, {});
+  out.further = std::exchange(further_, {});
   sent_bytes_ = 0;
 }
 

@@ -28,7 +28,10 @@ class Teller {
         issues_(tables.issues),
         groups_(tables.groups),
         turns_(tables.turns),
-        log_(tables.log) {}
+        log_(tables.log),
+        acks_(tables.acks),
+        ladders_(tables.ladders),
+        flaps_(tables.flaps) {}
 
   /// Due::flush_group.
   void flush_due(const std::string& hash, core::WallTime due, core::WallTime now);
@@ -41,6 +44,10 @@ class Teller {
   [[nodiscard]] std::optional<core::WallTime> passed_quietly(const Group& group,
                                                              core::WallTime now) const;
 
+  /// The next step of the group's ladder has a flush of its own.
+  void arrange(Group& group, core::WallTime now);
+  /// Deliveries that were decided before `now` count as waiting since then: nobody delivered before.
+  void start(core::WallTime now) { started_ = now; }
   /// Has this turn decided, or looked at, as much as one may?
   [[nodiscard]] bool spent() const;
   void begin_turn() { examined_ = 0; }
@@ -53,8 +60,29 @@ class Teller {
   [[nodiscard]] bool nothing_to_decide(const Group& group, core::WallTime tick,
                                        core::WallTime until) const;
   std::vector<FlushMember> freeze(const Group& group, core::WallTime tick, core::WallTime now);
-  void tell(const Group& group, const Integration& integration,
-            const std::vector<FlushMember>& members, core::WallTime tick, core::WallTime now);
+  /// A group as a flush sees it.
+  struct Look {
+    Group& group;
+    const std::vector<FlushMember>& members;
+    core::WallTime tick{};
+    core::WallTime now{};
+    /// At which the clock of the ladder stands.
+    [[nodiscard]] core::WallTime at() const;
+  };
+  /// The reason of the message; "none": there was none.
+  std::string tell(const Look& look, const Integration& integration,
+                   const Occasion* occasion = nullptr, bool further = false);
+  // Beyond what issues ask for (escalation.cc):
+  void tell_all(const Look& look);
+  void escalate(const Look& look);
+  void stand_in(const Look& look);
+  void tell_of_acks(const Look& look);
+  void note_undelivered(const Look& look);
+  [[nodiscard]] Occasion occasion_of(const Look& look) const;
+  void settle_occasion(const Look& look);
+  [[nodiscard]] bool asks_for_more(const Group& group, core::WallTime until) const;
+  [[nodiscard]] std::optional<core::WallTime> undelivered_at(const Group& group,
+                                                             const Integration& integration) const;
   void say(const Group& group, const FlushContext& context, FlushDecision decision, TellLog& log,
            core::WallTime now);
   void send(TellLog& log, FlushDecision& decision, core::Notification notification);
@@ -71,6 +99,11 @@ class Teller {
   Groups& groups_;
   Turns& turns_;
   NotificationLog& log_;
+  Acks& acks_;
+  Ladders& ladders_;
+  Flaps& flaps_;
+  core::WallTime started_{};  // since when deliveries may be awaited
+  std::vector<Further> further_;
   std::vector<core::Notification> notifications_;  // these three: since the last take
   std::vector<Decision> decisions_;
   std::vector<core::Duration> flush_delays_;

@@ -3,11 +3,13 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <type_traits>
 
 #include "core/text.h"
 #include "core/visible_text.h"
-#include "routing/suppress/delivery_orders.h"
+#include "routing/suppress/ack_records.h"
 #include "routing/suppress/approvals.h"
+#include "routing/suppress/delivery_orders.h"
 #include "routing/suppress/silences.h"
 
 namespace tocsin::routing {
@@ -17,20 +19,26 @@ using core::Status;
 using core::WallTime;
 
 template <typename Records>
-std::unique_ptr<ControlRecords> make() {
-  return std::make_unique<Records>();
+std::unique_ptr<ControlRecords> make(Tables& tables) {
+  if constexpr (std::is_constructible_v<Records, Tables&>) {
+    return std::make_unique<Records>(tables);
+  } else {
+    return std::make_unique<Records>();
+  }
 }
 
 constexpr std::array kControlKinds{
+    ControlKind{"ack", "ack/<id>", "people, by `tocsin ack`", "the acknowledgement is taken back",
+                make<AckRecords>},
+    ControlKind{"approval", "approval/<command id>",
+                "`stop_training`; people, by `tocsin stops`; the leader's `runs`",
+                "nobody waits for it any more", make<Approvals>},
     ControlKind{"breaker", "breaker/<integration>",
                 "people, by `tocsin breaker reset`, `tocsin endpoint probe`", "nothing",
                 make<DeliveryOrders>},
     ControlKind{"endpoint", "endpoint/<integration>",
                 "people, by `tocsin endpoint disable`, `tocsin endpoint enable`",
                 "the integration is enabled again", make<DeliveryOrders>},
-    ControlKind{"approval", "approval/<command id>",
-                "`stop_training`; people, by `tocsin stops`; the leader's `runs`",
-                "nobody waits for it any more", make<Approvals>},
     ControlKind{"silence", "silence/<id>", "people, by `tocsin silence`",
                 "the silence is taken back", make<Silences>},
 };
@@ -55,8 +63,8 @@ core::Error unknown_key(std::string_view key) {
 
 std::span<const ControlKind> control_kinds() noexcept { return kControlKinds; }
 
-Controls::Controls() {
-  for (const ControlKind& kind : control_kinds()) records_.push_back(kind.make());
+Controls::Controls(Tables& tables) {
+  for (const ControlKind& kind : control_kinds()) records_.push_back(kind.make(tables));
 }
 
 ControlRecords* Controls::find(std::string_view prefix) const {

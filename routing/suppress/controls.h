@@ -11,6 +11,7 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "routing/routing.h"
+#include "routing/tables/tables.h"
 
 namespace tocsin::routing {
 
@@ -40,7 +41,7 @@ struct ControlKind {
   std::string_view key;        // in words: "silence/<id>"
   std::string_view writers;    // who may write such a record
   std::string_view tombstone;  // what a null value means
-  std::unique_ptr<ControlRecords> (*make)();
+  std::unique_ptr<ControlRecords> (*make)(Tables& tables);
 };
 
 /// Ascending by prefix.
@@ -49,7 +50,8 @@ std::span<const ControlKind> control_kinds() noexcept;
 /// All kinds together.
 class Controls {
  public:
-  Controls();
+  /// What records mean for the tables, which outlive it.
+  explicit Controls(Tables& tables);
 
   /// A record of `router-control`. invalid_argument: its key is of no kind, or its value is refused.
   core::Status apply(std::string_view key, std::optional<std::string_view> value,

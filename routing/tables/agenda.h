@@ -14,8 +14,16 @@
 namespace tocsin::routing {
 
 /// Order matters where times are equal: an expiry at T is seen by the flush at T.
-enum class Due { expire_issue, lose_run, flush_group, forget_group, forget_issue, forget_run };
-inline constexpr std::size_t kDues = 6;
+enum class Due {
+  expire_issue,
+  lose_run,
+  end_ack,
+  flush_group,
+  forget_group,
+  forget_issue,
+  forget_run
+};
+inline constexpr std::size_t kDues = 7;
 
 /// A heap whose entries know their place in it: nothing is searched, and a time that moves costs
 /// neither memory nor a copy of its key.

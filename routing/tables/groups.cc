@@ -104,6 +104,10 @@ void Groups::pull(const IssueState& state, WallTime at) {
   }
 }
 
+void Groups::pull(Group& group, WallTime at) {
+  if (turns_.pull(group, at)) touch(group);
+}
+
 bool Groups::route_resolved(IssueState& state, WallTime now) {
   follow_tree(state);
   bool wanted = false;

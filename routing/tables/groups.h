@@ -42,6 +42,8 @@ class Groups {
   void route(IssueState& state, core::WallTime now, bool new_episode);
   /// What is told of the issue is told at `at` at the latest (Turns::pull).
   void pull(const IssueState& state, core::WallTime at);
+  /// The same of one group.
+  void pull(Group& group, core::WallTime at);
   /// The end of an issue that is in no group: those who were told hear of it. False: nobody was.
   bool route_resolved(IssueState& state, core::WallTime now);
   /// Nobody has to hear of it here any more.

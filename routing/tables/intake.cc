@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/identity.h"
+#include "core/visible_text.h"
 
 namespace tocsin::routing {
 
@@ -15,6 +16,9 @@ namespace {
 
 /// What belongs to one end (its issues, the answers to a stop, how the job ended) comes within this.
 constexpr core::Duration kEndSettles = std::chrono::seconds(2);
+
+/// Of what a far side said, in bytes.
+constexpr std::size_t kMaxSaid = 200;
 
 Issue builtin_issue(const std::string& source, RouterIssue which, core::Labels labels,
                     WallTime now) {
@@ -95,6 +99,7 @@ void Intake::report(Issue normal, WallTime now) {
 void Intake::began(IssueState& state, WallTime now) {
   groups_.change_all_of(state);
   groups_.route(state, now, true);
+  flaps_.began(state, now);
   if (const auto over = runs_.over(state.issue, now)) {
     // Reported after its run had ended or gone on to another attempt: nobody would resolve it any
     // more. It is news all the same.
@@ -244,7 +249,22 @@ void Intake::on_delivery(const core::Delivery& delivery, WallTime now) {
     groups_.let_go(*group, now);
   }
   if (settled->changed && group->active()) groups_.change(*group);
+  note_failure(*group, delivery, now);
   tell_overflows();
+}
+
+/// A backup is told of what never arrives, if there is one.
+void Intake::note_failure(Group& group, const core::Delivery& delivery, WallTime now) {
+  const bool dead = delivery.state == core::DeliveryState::dead;
+  const bool lost = dead || delivery.state == core::DeliveryState::expired;
+  const bool closes = delivery.kind == core::NotificationKind::close;
+  if (!lost || closes || group.route == nullptr || !group.route->climbs()) return;
+  std::string what = dead ? "did not take this message" : "did not get this message in time";
+  std::string said = core::visible(delivery.code, kMaxSaid);
+  const std::string detail = core::visible(delivery.detail, kMaxSaid);
+  if (!detail.empty()) said += (said.empty() ? "" : ": ") + detail;
+  if (!said.empty()) what += " (" + said + ")";
+  if (ladders_.failed(group.hash, delivery.integration, std::move(what))) groups_.pull(group, now);
 }
 
 }  // namespace tocsin::routing

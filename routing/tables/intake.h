@@ -27,6 +27,8 @@ class Intake {
         groups_(tables.groups),
         capacity_(tables.capacity),
         log_(tables.log),
+        ladders_(tables.ladders),
+        flaps_(tables.flaps),
         stats_(stats) {}
 
   void on_issue(core::Issue issue, core::WallTime now);
@@ -48,6 +50,7 @@ class Intake {
   void tell_overflows();
 
  private:
+  void note_failure(Group& group, const core::Delivery& delivery, core::WallTime now);
   void report(core::Issue normal, core::WallTime now);
   void began(IssueState& state, core::WallTime now);
   void ended(IssueState& state, core::WallTime at);
@@ -68,6 +71,8 @@ class Intake {
   Groups& groups_;
   Capacity& capacity_;
   NotificationLog& log_;
+  Ladders& ladders_;
+  Flaps& flaps_;
   Stats& stats_;
 };
 

@@ -21,6 +21,14 @@ void read(config::Reader& in, Config& cfg) {
   in.optional("inhibit_settle", cfg.inhibit_settle,
               config::between(core::Duration::zero(), core::Duration(std::chrono::minutes(5))),
               "a target of an inhibit rule waits this long for issues that are still to be read");
+  std::string on_regroup = cfg.close_regrouped ? "close_and_reopen" : "leave";
+  in.optional("on_regroup", on_regroup, config::one_of({"close_and_reopen", "leave"}),
+              "what becomes of an open incident whose route or grouping a new configuration takes "
+              "away: it is closed there, or left to people");
+  cfg.close_regrouped = on_regroup == "close_and_reopen";
+  in.optional("ack_timeout", cfg.ack_timeout, config::positive(),
+              "an acknowledgement without an end of its own lasts this long; then people are "
+              "reminded");
   in.section("limits", "past them issues share an overflow group; nothing is dropped",
              [&](config::Reader& limits) {
                limits.optional("max_groups", cfg.max_groups, config::at_least<std::uint64_t>(1),

@@ -18,6 +18,8 @@ struct Config {
   core::Duration owed_max_age = std::chrono::hours(168);
   core::Duration catchup_hold_max = std::chrono::seconds(30);
   core::Duration inhibit_settle = std::chrono::seconds(2);
+  core::Duration ack_timeout = std::chrono::hours(24);
+  bool close_regrouped = true;      // on_regroup
   core::Duration job_lost_after{};  // 0 = never
   std::uint64_t max_groups = 50'000;
   std::uint64_t max_groups_per_route = 50'000;

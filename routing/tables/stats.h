@@ -38,6 +38,8 @@ struct Stats {
   std::uint64_t undelivered = 0;                     // messages without a final state
   std::uint64_t waiting = 0;                         // held back while the input is behind
   std::uint64_t inhibitors = 0;                      // sources of inhibit rules
+  std::uint64_t flapping = 0;                        // issues that are damped
+  std::uint64_t acked = 0;                           // episodes that somebody has acknowledged
   std::uint64_t silences = 0;                        // in force at the newest tick
   std::optional<core::WallTime> oldest_undelivered;  // when it was decided
   std::optional<core::WallTime> next_due;            // what tick() would do first

@@ -24,6 +24,10 @@ const Tables::Kind* Tables::Kind::find(std::string_view name) {
       Kind{"log", [](Tables& t, View rest, View value) { return t.log.restore(rest, value); }},
       Kind{"run", [](Tables& t, View rest, View value) { return t.runs.restore(rest, value); }},
       Kind{"seen", [](Tables& t, View rest, View value) { return t.dedup.restore(rest, value); }},
+      Kind{"ack", [](Tables& t, View rest, View value) { return t.acks.restore(rest, value); }},
+      Kind{"flap", [](Tables& t, View rest, View value) { return t.flaps.restore(rest, value); }},
+      Kind{"ladder",
+           [](Tables& t, View rest, View value) { return t.ladders.restore(rest, value); }},
       Kind{"member",
            [](Tables& t, View rest, View /*value*/) { return t.old_members_.restore(rest); }},
   };
@@ -46,6 +50,8 @@ void Tables::link() {
   old_members_.link(issues);
   groups.link();
   runs.restored();
+  acks.restored();
+  ladders.restored([this](const std::string& group) { return groups.find(group) != nullptr; });
 }
 
 void Tables::take(std::vector<StateRecord>& out) {
@@ -55,6 +61,9 @@ void Tables::take(std::vector<StateRecord>& out) {
   old_members_.take(out);
   runs.take(out);
   dedup.take(out);
+  acks.take(out);
+  ladders.take(out);
+  flaps.take(out);
 }
 
 void Tables::snapshot(std::vector<StateRecord>& out) const {
@@ -63,6 +72,9 @@ void Tables::snapshot(std::vector<StateRecord>& out) const {
   log.snapshot(out);
   runs.snapshot(out);
   dedup.snapshot(out);
+  acks.snapshot(out);
+  ladders.snapshot(out);
+  flaps.snapshot(out);
 }
 
 void Tables::count(Stats& stats) const {
@@ -76,6 +88,8 @@ void Tables::count(Stats& stats) const {
   stats.seen_evicted = dedup.evicted();
   stats.owed = log.owed();
   stats.undelivered = log.undelivered();
+  stats.flapping = flaps.flapping();
+  stats.acked = acks.acked();
   stats.oldest_undelivered = log.oldest_undelivered();
 }
 

@@ -8,12 +8,15 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "routing/routing.h"
+#include "routing/tables/acks.h"
 #include "routing/tables/agenda.h"
 #include "routing/tables/capacity.h"
 #include "routing/tables/dedup.h"
 #include "routing/tables/firing_index.h"
+#include "routing/tables/flaps.h"
 #include "routing/tables/groups.h"
 #include "routing/tables/issues.h"
+#include "routing/tables/ladders.h"
 #include "routing/tables/notification_log.h"
 #include "routing/tables/old_members.h"
 #include "routing/tables/runs.h"
@@ -31,7 +34,8 @@ class Tables {
         issues(limits, agenda, firing),
         turns(agenda),
         capacity(limits),
-        groups(tree, agenda, turns, capacity, issues, log) {}
+        groups(tree, agenda, turns, capacity, issues, log),
+        acks(limits, agenda, issues, groups) {}
   Tables(const Tables&) = delete;
   Tables& operator=(const Tables&) = delete;
 
@@ -44,6 +48,9 @@ class Tables {
   Turns turns;
   Capacity capacity;
   Groups groups;
+  Acks acks;
+  Ladders ladders;
+  Flaps flaps;
 
   /// One record: `kind` is the part of its key before the slash, `rest` what follows. nullopt: its
   /// kind is of no table here. data_loss: its value cannot be read.

@@ -37,6 +37,10 @@ struct Integration {
   /// counts the rest.
   bool every_issue = false;
   Purpose purpose = Purpose::notify;  // what of it a suppression holds back
+  /// The receiver that is told when a message of this one does not arrive; empty: nobody.
+  std::string fallback;
+  core::Duration fallback_after = std::chrono::minutes(5);  // and has not arrived for so long
+  bool acknowledges = false;  // the far side takes "somebody has acknowledged this" (propagate_ack)
 };
 
 }  // namespace tocsin::routing

@@ -221,6 +221,11 @@ struct TreeReader {
     read_receivers(in, route, is_root);
     read_grouping(in, route);
     read_timers(in, route);
+    read_escalation(in, route.further, route.receivers,
+                    [this](config::Reader& at, std::string_view key, const std::string& name) {
+                      receiver(at, key, name);
+                    });
+    read_flap(in, route.flap);
     children(in, route, depth);
   }
 

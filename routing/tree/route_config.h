@@ -7,6 +7,8 @@
 
 #include "config/config.h"
 #include "core/time.h"
+#include "routing/tree/escalation_config.h"
+#include "routing/tree/flap_config.h"
 
 namespace tocsin::routing {
 
@@ -31,6 +33,8 @@ struct RouteConfig {
   std::string immediate_on;  // matchers; a new member that matches pulls the flush forward
   std::optional<core::Duration> urgent_wait;
   std::optional<core::Duration> urgent_min_gap;
+  EscalationConfig further;  // who is told beyond the receivers
+  std::optional<FlapConfig> flap;
   std::vector<RouteConfig> routes;
 };
 

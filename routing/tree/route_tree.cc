@@ -121,7 +121,11 @@ class RouteTree::Builder {
     config.urgent_wait = core::Duration::zero();
     config.urgent_min_gap = std::chrono::seconds(1);
     const std::string matcher = "{" + config.matchers.front() + "}";
-    auto node = add(config, tree_.routes_[tree_.root_], "actions/" + matcher, "{}/" + matcher);
+    Route parent = tree_.routes_[tree_.root_];
+    parent.escalation.clear();  // who is paged is for the tree to say
+    parent.on_failure.reset();
+    parent.flap.reset();
+    auto node = add(config, parent, "actions/" + matcher, "{}/" + matcher);
     if (!node) return node.error();
     tree_.routes_[*node].beside = true;
     tree_.beside_.push_back(*node);
@@ -183,7 +187,14 @@ class RouteTree::Builder {
       if (!immediate) return immediate.error().in("immediate_on");
       route.immediate_on = std::move(*immediate);
     }
-    return resolve_receivers(route);
+    route.escalation = config.further.steps.value_or(parent.escalation);
+    route.on_failure = config.further.on_failure;
+    if (!route.on_failure) route.on_failure = parent.on_failure;
+    route.propagate_ack = config.further.propagate_ack.value_or(parent.propagate_ack);
+    route.flap = config.flap;
+    if (!route.flap) route.flap = parent.flap;
+    if (Status status = resolve_receivers(route); !status) return status;
+    return resolve_further(route);
   }
 
   static void note_own(const RouteConfig& config, Route& route) {
@@ -239,23 +250,46 @@ class RouteTree::Builder {
     return core::ok();
   }
 
+  Status add_receiver(const std::string& receiver, std::vector<const Integration*>& out) {
+    const auto found = tree_.integrations_of(receiver);
+    for (const Integration* integration : found) {
+      if (std::find(out.begin(), out.end(), integration) == out.end()) out.push_back(integration);
+    }
+    if (!found.empty()) return core::ok();
+    std::vector<std::string> names;
+    for (const auto& integration : tree_.integrations_) names.push_back(integration->receiver);
+    const std::string near = core::nearest(receiver, names);
+    return core::invalid_argument("no receiver is called '" + receiver + "'" +
+                                  (near.empty() ? "" : "; did you mean '" + near + "'?"));
+  }
+
   Status resolve_receivers(Route& route) {
     for (const std::string& receiver : route.receivers) {
-      bool found = false;
-      for (const auto& integration : tree_.integrations_) {
-        if (integration->receiver != receiver) continue;
-        found = true;
-        const bool twice = std::find(route.integrations.begin(), route.integrations.end(),
-                                     integration.get()) != route.integrations.end();
-        if (!twice) route.integrations.push_back(integration.get());
-      }
-      if (found) continue;
-      std::vector<std::string> names;
-      for (const auto& integration : tree_.integrations_) names.push_back(integration->receiver);
-      const std::string near = core::nearest(receiver, names);
-      return core::invalid_argument("no receiver is called '" + receiver + "'" +
-                                    (near.empty() ? "" : "; did you mean '" + near + "'?"));
+      if (Status status = add_receiver(receiver, route.integrations); !status) return status;
     }
+    return core::ok();
+  }
+
+  /// Those of the ladder and the backups; a backup may have one too.
+  Status resolve_further(Route& route) {
+    std::vector<const Integration*> all = route.integrations;
+    for (const EscalationStep& step : route.escalation) {
+      if (Status status = add_receiver(step.receiver, all); !status) return status;
+    }
+    if (route.on_failure) {
+      if (Status status = add_receiver(route.on_failure->receiver, all); !status) return status;
+    }
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const std::string fallback = all[i]->fallback;
+      if (fallback.empty()) continue;
+      if (Status status = add_receiver(fallback, all); !status) {
+        return status.error().in("fallback of integration " + all[i]->id);
+      }
+    }
+    const bool asks =
+        !route.escalation.empty() || route.on_failure ||
+        std::any_of(all.begin(), all.end(), [](const auto* one) { return !one->fallback.empty(); });
+    if (asks) route.further = std::move(all);
     return core::ok();
   }
 
@@ -364,6 +398,14 @@ const Route* RouteTree::find(std::string_view route_id) const noexcept {
 const Integration* RouteTree::find_integration(std::string_view id) const noexcept {
   const auto found = integration_of_id_.find(id);
   return found == integration_of_id_.end() ? nullptr : found->second;
+}
+
+std::vector<const Integration*> RouteTree::integrations_of(const std::string& receiver) const {
+  std::vector<const Integration*> out;
+  for (const auto& integration : integrations_) {
+    if (integration->receiver == receiver) out.push_back(integration.get());
+  }
+  return out;
 }
 
 const Matchers* RouteTree::filter_of(const Integration& integration) const noexcept {

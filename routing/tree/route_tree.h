@@ -36,10 +36,19 @@ struct Route {
   std::optional<Matchers> immediate_on;
   core::Duration urgent_wait{};
   core::Duration urgent_min_gap{};
+  std::vector<EscalationStep> escalation;
+  std::optional<FailureStep> on_failure;
+  bool propagate_ack = false;
+  std::optional<FlapConfig> flap;
+  /// All who may be told, `integrations` first: by escalation, as a backup, or as the backup of one of
+  /// these. Empty: nobody beyond `integrations`.
+  std::vector<const Integration*> further;
   std::vector<std::size_t> children;       // indices in RouteTree
   std::vector<std::size_t> names;          // per term: index in RouteTree's label names
   std::set<std::string, std::less<>> own;  // keys that the node says itself
 
+  /// May anybody be told beyond `integrations`?
+  [[nodiscard]] bool climbs() const noexcept { return !further.empty(); }
   /// Interval between repeats when the oldest firing member has this age.
   [[nodiscard]] core::Duration repeat_every(core::Duration age) const noexcept;
   [[nodiscard]] core::Duration longest_repeat() const noexcept;
@@ -72,6 +81,8 @@ class RouteTree {
 
   [[nodiscard]] const Route* find(std::string_view route_id) const noexcept;
   [[nodiscard]] const Integration* find_integration(std::string_view id) const noexcept;
+  /// Of a receiver, in order; owned by the tree.
+  [[nodiscard]] std::vector<const Integration*> integrations_of(const std::string& receiver) const;
   /// The integration's own filter; nullptr when it has none.
   [[nodiscard]] const Matchers* filter_of(const Integration& integration) const noexcept;
 

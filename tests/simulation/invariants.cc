@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/simulation/broker_log.h"
+#include "tests/simulation/incidents.h"
 #include "tests/simulation/launch_log.h"
 #include "tests/simulation/reference.h"
 
@@ -25,6 +26,7 @@ class Checker {
     stops();
     ends();
     leftovers();
+    for (std::string& one : incident_problems(world_)) wrong(std::move(one));
     return std::move(findings_);
   }
 

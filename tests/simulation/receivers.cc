@@ -44,8 +44,14 @@ Receivers::Answer Receivers::call(const actions::Attempt& attempt, const std::st
       outcome.code = "connection reset";
       break;
   }
+  const bool people = attempt.integration.starts_with("people/");
+  if (gone_ > 0 && people && gone_random_.chance(gone_)) {
+    acts = false;
+    outcome.outcome = OutcomeClass::gone;
+    outcome.code = "410";
+  }
   const std::string& id = attempt.notification->notification_id;
-  if (mood != Mood::well) trace_.fault("receiver_" + outcome.code, by, id);
+  if (outcome.outcome != OutcomeClass::delivered) trace_.fault("receiver_" + outcome.code, by, id);
   if (acts) {
     effects_.push_back(
         {id, attempt.integration, by, attempt.number, led, finished_(id), clock_.monotonic()});

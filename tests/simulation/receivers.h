@@ -11,6 +11,7 @@
 #include "actions/actions.h"
 #include "tests/simulation/clock.h"
 #include "tests/simulation/random.h"
+#include "tests/simulation/scenario.h"
 #include "tests/simulation/trace.h"
 
 namespace tocsin::simulation {
@@ -29,14 +30,16 @@ struct Effect {
 /// All receivers of a world.
 class Receivers {
  public:
-  /// `finished`: is a final state of this notification committed? `mood`: share of calls that go
-  /// wrong.
-  Receivers(const SimulatedClock& clock, Trace& trace, Random random, double mood,
+  /// `finished`: is a final state of this notification committed? `rates`: how
+  /// often calls go wrong.
+  Receivers(const SimulatedClock& clock, Trace& trace, Random random, const FaultRates& rates,
             std::function<bool(const std::string& notification_id)> finished)
       : clock_(clock),
         trace_(trace),
         random_(random),
-        mood_(mood),
+        gone_random_(random.next()),
+        mood_(rates.receiver),
+        gone_(rates.gone),
         finished_(std::move(finished)) {}
 
   struct Answer {
@@ -45,14 +48,16 @@ class Receivers {
   };
   /// One call: acts or not, and says when the caller learns what.
   Answer call(const actions::Attempt& attempt, const std::string& by, bool led);
-  void calm() { mood_ = 0; }
+  void calm() { mood_ = gone_ = 0; }
   [[nodiscard]] const std::vector<Effect>& effects() const { return effects_; }
 
  private:
   const SimulatedClock& clock_;
   Trace& trace_;
   Random random_;
+  Random gone_random_;  // its own: what came later changes no world that was there before
   double mood_;
+  double gone_;
   std::function<bool(const std::string&)> finished_;
   std::vector<Effect> effects_;
 };

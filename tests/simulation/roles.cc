@@ -20,6 +20,9 @@ using namespace std::chrono_literals;
 constexpr const char* kReceivers =
     "receivers:\n"
     "  people: {webhook: {url: 'https://people.example.com/'}}\n"
+    "  second: {webhook: {url: 'https://second.example.com/'}}\n"
+    "  lead: {webhook: {url: 'https://lead.example.com/'}}\n"
+    "  backup: {webhook: {url: 'https://backup.example.com/'}}\n"
     "  stop:\n"
     "    stop_training:\n"
     "      {armed: true, mode: stop, deadline: {ack: 5s, graceful: 10s, total: 30s}, grace: 5s}\n";
@@ -101,7 +104,7 @@ void build_leader(Process& process, const RoleParts& parts, Random random) {
 
   process.add(std::make_unique<app::RunsStage>(board, ledger, approvals, profiles, "", leads));
   app::RouteOptions route;
-  route.route = parts.scenario->route;
+  route.route = *parts.route;
   route.inhibit_rules = parts.scenario->inhibit_rules;
   route.integrations = app::routing_integrations(config.receivers);
   const auto render = [&actions](const core::Notification& notification) {

@@ -17,6 +17,7 @@ namespace tocsin::simulation {
 /// What the processes of a world are made from.
 struct RoleParts {
   const Scenario* scenario = nullptr;
+  const routing::RouteConfig* route = nullptr;  // of the configuration that is read next
   Mutation mutation = Mutation::none;
   Receivers* receivers = nullptr;
   rules::RulesConfig rules;

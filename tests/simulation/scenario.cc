@@ -77,6 +77,40 @@ void settings(Random random, Scenario& out) {
   route.routes = {stop, people};
 }
 
+/// Those who are told beyond `people`, who acknowledges, and which other trees there are.
+void people(Random random, Scenario& out) {
+  if (random.chance(0.4)) {
+    std::vector<routing::EscalationStep> steps(1);
+    steps[0].after = random.between(core::Duration(1s), core::Duration(40s));
+    steps[0].receiver = "second";
+    if (random.chance(0.5)) {
+      routing::EscalationStep& lead = steps.emplace_back();
+      lead.after = steps[0].after + random.between(core::Duration(1s), core::Duration(40s));
+      lead.receiver = "lead";
+      lead.every = random.between(core::Duration(5s), core::Duration(30s));
+      lead.repeats = static_cast<std::uint32_t>(random.between(0, 3));
+      lead.unless_acked = random.chance(0.7);
+    }
+    out.route.further.steps = std::move(steps);
+  }
+  if (random.chance(0.3)) {
+    out.route.further.on_failure =
+        routing::FailureStep{random.between(core::Duration(2s), core::Duration(30s)), "backup"};
+    out.faults.gone = random.real() * 0.2;
+  }
+  if (random.chance(0.5)) out.acks = random.real() * 0.02;
+  if (!random.chance(0.3)) return;
+  out.faults.reload = random.real() * 0.004;
+  routing::RouteConfig regrouped = out.route;
+  regrouped.group_by = std::vector<std::string>{"job"};
+  routing::RouteConfig plain = out.route;
+  plain.further = {};
+  routing::RouteConfig wide = out.route;
+  wide.group_by = std::vector<std::string>{"..."};
+  wide.further.steps.emplace();
+  out.other_routes = {regrouped, plain, wide};
+}
+
 }  // namespace
 
 Scenario scenario_of(std::uint64_t seed) {
@@ -134,6 +168,7 @@ Scenario scenario_of(std::uint64_t seed) {
     rule.equal = {"run_uid"};
     if (later.chance(0.5)) rule.hold_after = later.between(core::Duration(1s), core::Duration(20s));
   }
+  people(Random(Random(seed ^ 0xAC4ED6E5ULL).next()), out);
   return out;
 }
 
@@ -151,6 +186,10 @@ std::string describe(const Scenario& scenario) {
   text += ", snapshot every " + core::to_text(scenario.engine.snapshot_interval);
   text += ", commit every " + core::to_text(scenario.engine.commit_interval);
   if (!scenario.inhibit_rules.empty()) text += ", NaN hides zeros";
+  if (scenario.route.further.steps) text += ", a ladder";
+  if (scenario.route.further.on_failure) text += ", a backup";
+  if (scenario.acks > 0) text += ", people acknowledge";
+  if (scenario.faults.reload > 0) text += ", reloads";
   if (scenario.route.group_wait && scenario.route.group_interval) {
     text += ", groups wait " + core::to_text(*scenario.route.group_wait) + ", then " +
             core::to_text(*scenario.route.group_interval);

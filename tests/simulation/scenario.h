@@ -60,6 +60,8 @@ struct FaultRates {
   double delayed = 0;
   double missing = 0;
   double receiver = 0;  // of calls
+  double gone = 0;      // of calls: refused for good
+  double reload = 0;    // the leaders start again with another route
   double retention = 0;
 };
 
@@ -75,12 +77,14 @@ struct Scenario {
   bool agent = false;       // the node's agent sweeps, and tells of processes that end
   bool eager = false;
   bool markers = true;
-  bool at_least_once = false;                        // evaluators commit without transactions
+  double acks = 0;             // share of turns in which people acknowledge, or take that back
+  bool at_least_once = false;  // evaluators commit without transactions
   core::Duration length = std::chrono::seconds(60);  // faults end then
   std::vector<RunPlan> runs;
   std::string rules;  // YAML list
   rules::EngineConfig engine;
   routing::RouteConfig route;
+  std::vector<routing::RouteConfig> other_routes;  // that a reload may bring
   std::vector<routing::InhibitRule> inhibit_rules;
   FaultRates faults;
 };

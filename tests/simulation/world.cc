@@ -42,10 +42,13 @@ World::World(Scenario scenario, Mutation mutation, bool print)
       harm_(scenario_.seed * 4 + 2),
       chance_(scenario_.seed * 4 + 3),
       late_(scenario_.seed * 4 + 5),
-      receivers_(clock_, trace_, Random(scenario_.seed * 4 + 4), scenario_.faults.receiver,
+      reload_(scenario_.seed * 4 + 6),
+      receivers_(clock_, trace_, Random(scenario_.seed * 4 + 4), scenario_.faults,
                  [this](const std::string& id) { return finished(id); }),
-      node_agent_({&broker_, &clock_, &trace_, &scenario_}, ranks_, late_.fork()) {
+      node_agent_({&broker_, &clock_, &trace_, &scenario_}, ranks_, late_.fork()),
+      people_(broker_, clock_, trace_, reload_.fork(), scenario_.acks) {
   roles_.scenario = &scenario_;
+  roles_.route = &scenario_.route;
   roles_.mutation = mutation_;
   roles_.receivers = &receivers_;
   roles_.rules = parse_rules(scenario_.rules);
@@ -187,6 +190,7 @@ void World::run() {
   while (trace_.elapsed() < scenario_.length) {
     move_time(100ms);
     do_harm();
+    people_.step();
     turn();
   }
   trace_.say("world", "calm: no more faults");

@@ -9,6 +9,7 @@
 #include "tests/simulation/broker.h"
 #include "tests/simulation/mutations.h"
 #include "tests/simulation/node_agent.h"
+#include "tests/simulation/people.h"
 #include "tests/simulation/process.h"
 #include "tests/simulation/receivers.h"
 #include "tests/simulation/roles.h"
@@ -33,6 +34,7 @@ class World {
   [[nodiscard]] std::vector<StoredRecord> telemetry() const;
   [[nodiscard]] bool retention_struck() const { return !expired_.empty(); }
   [[nodiscard]] const Receivers& receivers() const { return receivers_; }
+  [[nodiscard]] const People& people() const { return people_; }
   [[nodiscard]] const std::vector<Stopped>& stopped() const { return stopped_; }
   [[nodiscard]] const Trace& trace() const { return trace_; }
   [[nodiscard]] const rules::RulesConfig& rules() const { return roles_.rules; }
@@ -52,6 +54,7 @@ class World {
   void move_time(core::Duration most);
   void do_harm();
   void retain();
+  void reload();
   void freeze(std::string_view client, core::Duration length);
   void turn();
   void drain();
@@ -64,13 +67,14 @@ class World {
   Trace trace_;
   core::NullTelemetry telemetry_;
   MemoryBroker broker_;
-  Random order_, harm_, chance_, late_;
+  Random order_, harm_, chance_, late_, reload_;
   Receivers receivers_;
   RoleParts roles_;
   std::map<std::string, core::Command> commands_;
   std::int64_t commands_end_ = 0;
   std::vector<std::unique_ptr<TrainingRank>> ranks_;
   NodeAgent node_agent_;
+  People people_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::vector<StoredRecord> expired_;                              // telemetry that retention took
   std::map<std::string, core::Duration, std::less<>> away_until_;  // client → steady

@@ -149,7 +149,22 @@ void World::do_harm() {
     trace_.fault("compaction", topic, "");
     broker_.compact(topic, harm_.real(), harm_.chance(0.2));
   }
+  if (rates.reload > 0 && reload_.chance(rates.reload)) reload();
   if (rates.retention > 0 && late_.chance(rates.retention)) retain();
+}
+
+/// Another configuration for the leaders, which read it one after the other.
+void World::reload() {
+  const std::size_t which = reload_.index(scenario_.other_routes.size() + 1);
+  roles_.route = which == 0 ? &scenario_.route : &scenario_.other_routes[which - 1];
+  trace_.fault("reload", "route " + std::to_string(which), "");
+  for (const auto& process : processes_) {
+    if (!process->name().starts_with("leader") || !process->running() || process->frozen())
+      continue;
+    process->stop();
+    process->restart_at(clock_.monotonic() +
+                        reload_.between(core::Duration(0s), core::Duration(3s)));
+  }
 }
 
 /// Retention takes the oldest telemetry of a partition: what was read long ago, what only a replay

@@ -66,6 +66,25 @@ std::vector<std::pair<std::string, core::Notification>> notifications() {
   out.emplace_back("mixed", mixed);
   mixed.minimal = true;
   out.emplace_back("minimal", mixed);
+  auto escalated = sample_notification("ntf_four");
+  escalated.reason = "escalation";
+  escalated.why =
+      "Escalated to lead: neither acknowledged nor resolved 30m after the first message to oncall.";
+  escalated.issues.push_back(full_issue());
+  escalated.issues.back().acknowledged =
+      core::AckTold{"ada@node-7", "with the <cluster> team", escalated.decided_at, {}};
+  escalated.firing_count = 2;
+  out.emplace_back("escalated", escalated);
+  auto expired = sample_notification("ntf_five", core::NotificationKind::update);
+  expired.reason = "ack_expired";
+  expired.why = "The acknowledgement by ada has ended, and the issue still fires.";
+  out.emplace_back("ack_expired", expired);
+  auto acknowledged = sample_notification("ntf_six", core::NotificationKind::update);
+  acknowledged.reason = "acknowledged";
+  acknowledged.why = "Acknowledged by ada.";
+  acknowledged.issues.front().acknowledged = core::AckTold{
+      "ada", "looking", acknowledged.decided_at, acknowledged.decided_at + std::chrono::hours(8)};
+  out.emplace_back("acknowledged", acknowledged);
   return out;
 }
 

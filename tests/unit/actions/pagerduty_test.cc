@@ -46,6 +46,19 @@ TEST(PagerDuty, TriggersWhileSomethingFiresAndResolvesTheSameKey) {
   EXPECT_FALSE(close.contains("payload"));
 }
 
+TEST(PagerDuty, AnAcknowledgementIsPassedOnToAnIncidentThatIsOpen) {
+  PagerBench bench;
+  auto acknowledged = sample_notification("three", core::NotificationKind::update);
+  acknowledged.reason = "acknowledged";
+  const json event = bench.event(acknowledged);
+  EXPECT_EQ(event["event_action"], "acknowledge");
+  EXPECT_EQ(event["dedup_key"], "a1b2");
+  EXPECT_FALSE(event.contains("payload"));
+  // The message that would have opened it never went out: this one opens it.
+  acknowledged.kind = core::NotificationKind::open;
+  EXPECT_EQ(bench.event(acknowledged)["event_action"], "trigger");
+}
+
 TEST(PagerDuty, TheShortFormHasNoDetails) {
   PagerBench bench;
   auto notification = sample_notification();

@@ -105,6 +105,15 @@ INSTANTIATE_TEST_SUITE_P(
              "rules: [overfit]\nroute: {receiver: a}\nreceivers:\n  a: {publish_metric: {}}\n"
              "  b: {publish_metric: {}}\n",
              "t.yaml:5:6: warning", "receiver \"b\" is unused"},
+        Case{"BackupsInACircle",
+             "rules: [overfit]\nroute: {receiver: a}\nreceivers:\n"
+             "  a: {webhook: {url: 'https://a.example.org/', fallback: b}}\n"
+             "  b: {webhook: {url: 'https://b.example.org/', fallback: a}}\n",
+             "t.yaml:4:60: error", "in a circle: a → b → a"},
+        Case{"NoSuchBackup",
+             "rules: [overfit]\nroute: {receiver: a}\nreceivers:\n"
+             "  a: [{webhook: {url: 'https://a.example.org/', fallback: bee}}]\n  bees: {}\n",
+             "t.yaml:4:61: error", "did you mean 'bees'?"},
         Case{"StopNotArmed",
              "rules: [{use: overfit, actions: [s]}]\nreceivers: {s: {stop_training: {}}}\n",
              "t.yaml:2:32: warning", "not armed"},

@@ -17,15 +17,23 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+/// Tables of a router without a route.
+struct NoTables {
+  Config limits;
+  RouteTree tree = *RouteTree::build({}, {}, {});
+  Tables tables{tree, limits};
+};
+
 std::string refusal(std::string_view key) {
-  Controls controls;
+  NoTables none;
+  Controls controls(none.tables);
   const core::Status status = controls.apply(key, "{}", kStart);
   return status ? "" : status.error().message;
 }
 
 TEST(Controls, AKeyOfNoKindIsRefusedWithTheKindsThereAre) {
   EXPECT_THAT(refusal("acks/one"), AllOf(HasSubstr("\"acks/one\""), HasSubstr("silence/<id>")));
-  EXPECT_THAT(refusal("silence"), HasSubstr("expected approval/<command id>, silence/<id>"));
+  EXPECT_THAT(refusal("silence"), HasSubstr("expected ack/<id>, approval/<command id>, "));
   EXPECT_THAT(refusal("silense/sil_one"), HasSubstr("did you mean \"silence/\"?"));
   EXPECT_THAT(refusal(""), HasSubstr("unknown key \"\""));
 }
@@ -37,19 +45,21 @@ TEST(Controls, AKeyOfAnyLengthAndAnyBytesMakesAShortMessage) {
 }
 
 TEST(Controls, KindsAreAscendingAndSayWhoWritesThemAndWhatATombstoneMeans) {
+  NoTables none;
   std::string before;
   for (const ControlKind& kind : control_kinds()) {
     EXPECT_LT(before, kind.prefix);
     EXPECT_TRUE(kind.key.starts_with(std::string(kind.prefix) + "/")) << kind.prefix;
     EXPECT_FALSE(kind.writers.empty()) << kind.prefix;
     EXPECT_FALSE(kind.tombstone.empty()) << kind.prefix;
-    EXPECT_NE(kind.make(), nullptr) << kind.prefix;
+    EXPECT_NE(kind.make(none.tables), nullptr) << kind.prefix;
     before = kind.prefix;
   }
 }
 
 TEST(Controls, TheStateOfAKindThatIsNotThereIsLeftAlone) {
-  Controls controls;
+  NoTables none;
+  Controls controls(none.tables);
   EXPECT_EQ(controls.restore("unheard", "one", "{}"), std::nullopt);
   Harness h;
   h.open();
@@ -71,7 +81,8 @@ TEST(Controls, ThePageHasARowForEachKind) {
 
 // The router keeps none of them, and says what is wrong with one.
 TEST(Controls, AnApprovalIsCheckedAndNotKept) {
-  Controls controls;
+  NoTables none;
+  Controls controls(none.tables);
   const std::string good =
       R"({"id":"cmd_a","run":{"uid":"4e3046d4-8c1f-5278-82e3-ea3595bc5999","attempt":1},"state":"waiting"})";
   EXPECT_TRUE(controls.apply("approval/cmd_a", good, kStart));

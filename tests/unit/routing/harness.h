@@ -63,6 +63,7 @@ class Harness {
   std::vector<core::Notification> sent;
   std::vector<Transition> transitions;
   std::vector<Decision> decisions;
+  std::vector<Further> further;
 
  private:
   void keep(Output output);

@@ -15,7 +15,7 @@ namespace {
 
 struct Step {
   int kind = 0;  // 0–4 fire, 5–7 resolve, 8 silence, 9 unsilence, 10 job ended, 11 next attempt,
-                 // 12 reload with another tree
+                 // 12 reload with another tree, 13 acknowledge, 14 take back
   int tensor = 0;  // which of a few issues
   int severity = 0;
   int seconds = 0;  // time that passes before it
@@ -24,7 +24,7 @@ struct Step {
 
 rc::Gen<Step> any_step() {
   return rc::gen::map(
-      rc::gen::tuple(rc::gen::inRange(0, 13), rc::gen::inRange(0, 5), rc::gen::inRange(0, 4),
+      rc::gen::tuple(rc::gen::inRange(0, 15), rc::gen::inRange(0, 5), rc::gen::inRange(0, 4),
                      rc::gen::element(0, 1, 5, 29, 30, 60, 299, 300, 1000),
                      rc::gen::arbitrary<bool>()),
       [](const std::tuple<int, int, int, int, bool>& t) {
@@ -49,7 +49,10 @@ core::Labels labels_of(const Step& step) {
 
 /// A tree with every feature: continue, own grouping, urgent lane, filters, all three policies.
 void configure(Harness& h, bool send_resolved) {
-  h.integrations = {webhook("oncall"), webhook("mail"), webhook("stop")};
+  h.integrations = {webhook("oncall"), webhook("mail"), webhook("stop"), webhook("second")};
+  h.integrations[0].acknowledges = true;
+  h.tree.further.steps = {{{7min, "second", true, 3min, 2}}};
+  h.tree.further.propagate_ack = true;
   h.integrations[0].send_resolved = send_resolved;
   h.integrations[1].stateful = false;
   h.integrations[1].when = "rule!=\"overfit\"";
@@ -112,6 +115,7 @@ class History {
       h.at(h.now() - kStart + step.seconds * 1s);
       if (step.kind == 8) h.silenced = {{"tensor", std::to_string(step.tensor)}};
       if (step.kind == 9) h.silenced.clear();
+      if (step.kind >= 13) ask(step);
       if (with_crashes && step.crash) {
         // The work since the last commit is lost, and done again from the same input.
         const std::uint64_t attempt = attempt_;
@@ -150,12 +154,28 @@ class History {
     return issue;
   }
 
+  /// A record of `router-control` is committed by itself: it is not read again after a crash.
+  void ask(const Step& step) {
+    Acknowledgement ack;
+    ack.id = "ack_" + std::to_string(step.tensor);
+    ack.issues = {core::issue_key(labels_of(step))};
+    ack.by = "ada";
+    ack.at = h.now();
+    ack.origin = step.severity == 0 ? "oncall" : "cli";
+    const std::string json = ack_json(ack);
+    std::optional<std::string_view> value;
+    if (step.kind == 13) value = json;
+    RC_ASSERT(h.router().on_control("ack/" + ack.id, value, h.now()));
+    h.router().tick(h.now());
+    h.commit();
+  }
+
   void apply(const Step& step) {
     if (step.kind <= 4) {
       h.router().on_issue(make(step, core::IssueStatus::firing), h.now());
     } else if (step.kind <= 7) {
       h.router().on_issue(make(step, core::IssueStatus::resolved), h.now());
-    } else if (step.kind >= 10) {
+    } else if (step.kind >= 10 && step.kind <= 12) {
       core::JobEvent event;
       event.run.uid = *core::parse_run_uid(kRun);
       if (step.kind == 11) ++attempt_;
@@ -335,6 +355,45 @@ TEST(Properties, WhoeverIsToldOfAnEpisodeHearsOfItsEnd) {
       if (note.kind == core::NotificationKind::close) RC_ASSERT(known.empty() || lost);
     }
     for (const auto& [key, known] : told) RC_ASSERT(known.empty() || lost_sight_of(key, steps));
+  }));
+}
+
+TEST(Properties, NoMessageNamesAnEndedThingAsFiringAndNoneRepeatsWhatIsTakenOn) {
+  EXPECT_TRUE(rc::check("what messages name", [] {
+    const auto steps = *rc::gen::container<std::vector<Step>>(any_step());
+    History history(true, *rc::gen::arbitrary<bool>());
+    history.h.fate = [&](const core::Notification& note) {
+      for (const auto& line : note.issues) {
+        const auto known = history.h.router().find_issue(line.issue_key);
+        const bool fires = line.issue.status == core::IssueStatus::firing;
+        RC_ASSERT(!fires || (known && known->firing && known->episodes == line.episode));
+        RC_ASSERT(fires || !line.acknowledged);
+      }
+      if (note.kind == core::NotificationKind::repeat) {
+        RC_ASSERT(std::any_of(note.issues.begin(), note.issues.end(),
+                              [](const auto& line) { return !line.acknowledged; }));
+      }
+      if (note.reason == "escalation") RC_ASSERT(note.integration == "second" && !note.why.empty());
+      return core::DeliveryState::delivered;
+    };
+    history.run(steps, false);
+    history.finish();
+  }));
+}
+
+TEST(Properties, AStepIsClimbedAtMostAsOftenAsItMayBe) {
+  EXPECT_TRUE(rc::check("ladder", [] {
+    const auto steps = *rc::gen::container<std::vector<Step>>(any_step());
+    History history(true, *rc::gen::arbitrary<bool>());
+    history.run(steps, true);
+    history.finish();
+    std::map<std::string, int> climbed;  // by group, since its incident was closed
+    for (const auto& note : history.h.sent) {
+      if (note.integration != "second") continue;
+      int& times = climbed[note.group_hash];
+      if (note.reason == "escalation") RC_ASSERT(++times <= 3);
+      if (note.kind == core::NotificationKind::close) times = 0;
+    }
   }));
 }
 

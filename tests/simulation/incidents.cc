@@ -1,0 +1,155 @@
+#include "tests/simulation/incidents.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "ingest/ingest.h"
+#include "tests/simulation/broker_log.h"
+
+namespace tocsin::simulation {
+namespace {
+
+using core::Notification;
+using core::NotificationKind;
+using namespace std::chrono_literals;
+
+/// A router that is down, or behind, reads an acknowledgement late.
+constexpr core::Duration kReadByThen = 3min;
+
+std::vector<Notification> told(World& world) {
+  std::vector<Notification> out;
+  for (const auto& stored : world.broker().records("router-outbox")) {
+    auto one = ingest::decode_notification(view_of(stored));
+    if (one && one->type != "stop_training") out.push_back(std::move(*one));
+  }
+  return out;
+}
+
+/// Keys of the issues that fire as far as the router knows.
+std::set<std::string> firing(World& world) {
+  constexpr std::string_view kIssue = "issue/";
+  std::set<std::string> out;
+  for (const auto& stored : world.broker().records("router-state")) {
+    if (!stored.record.key.starts_with(kIssue)) continue;
+    const std::string key = stored.record.key.substr(kIssue.size());
+    out.erase(key);
+    const std::string head =
+        stored.record.value ? stored.record.value->substr(0, stored.record.value->find('\n')) : "";
+    if (head.find("\"firing\":true") != std::string::npos) out.insert(key);
+  }
+  return out;
+}
+
+class IncidentChecker {
+ public:
+  explicit IncidentChecker(World& world) : world_(world), told_(told(world)) {}
+
+  std::vector<std::string> run() {
+    opens_and_closes();
+    steps();
+    repeats();
+    return std::move(problems_);
+  }
+
+ private:
+  /// Of who keeps incidents open: what is opened is closed, unless something in it still fires.
+  void opens_and_closes() {
+    std::map<std::string, const Notification*> open;
+    for (const Notification& one : told_) {
+      const std::string place = one.integration + " " + one.group_hash;
+      if (one.kind == NotificationKind::close) {
+        if (open.erase(place) == 0) wrong(one, "closes what is not open");
+        if (one.firing) wrong(one, "closes what it says still fires");
+      } else {
+        if (one.kind == NotificationKind::open && open.contains(place) && never_failed()) {
+          wrong(one, "opens what is open");
+        }
+        open[place] = &one;
+      }
+      for (const auto& line : one.issues) {
+        const bool over = line.issue.status == core::IssueStatus::resolved;
+        if (over && line.acknowledged) wrong(one, "says who has taken on what is over");
+      }
+    }
+    const auto fires = firing(world_);
+    for (const auto& [place, last] : open) {
+      const bool some = std::any_of(last->issues.begin(), last->issues.end(),
+                                    [&](const auto& one) { return fires.contains(one.issue_key); });
+      if (!some && last->truncated == 0) wrong(*last, "was never closed, and nothing of it fires");
+    }
+  }
+
+  /// What a far side has refused for good may be opened again.
+  [[nodiscard]] bool never_failed() const { return world_.scenario().faults.gone == 0; }
+
+  /// Within an incident each step comes once, and as often more as it may be repeated.
+  void steps() {
+    std::map<std::string, std::uint32_t> times;
+    std::map<std::string, std::uint32_t> most;
+    for (const auto* route : routes()) {
+      for (const auto& step :
+           route->further.steps.value_or(std::vector<routing::EscalationStep>())) {
+        most[step.receiver] = std::max(most[step.receiver], 1 + step.repeats);
+      }
+    }
+    for (const Notification& one : told_) {
+      const std::string place = one.group_hash + " ";
+      if (one.kind == NotificationKind::close && one.receiver == "people") {
+        std::erase_if(times, [&](const auto& entry) { return entry.first.starts_with(place); });
+      }
+      if (one.reason != "escalation") continue;
+      if (one.why.empty()) wrong(one, "does not say why it escalates");
+      if (++times[place + one.receiver] > most[one.receiver]) wrong(one, "climbs a step again");
+    }
+  }
+
+  [[nodiscard]] std::vector<const routing::RouteConfig*> routes() const {
+    std::vector<const routing::RouteConfig*> out{&world_.scenario().route};
+    for (const auto& one : world_.scenario().other_routes) out.push_back(&one);
+    return out;
+  }
+
+  /// A repeat has something that nobody has taken on.
+  void repeats() {
+    for (const Notification& one : told_) {
+      if (one.kind != NotificationKind::repeat) continue;
+      if (std::all_of(one.issues.begin(), one.issues.end(),
+                      [](const auto& line) { return line.acknowledged.has_value(); })) {
+        wrong(one, "repeats what all is acknowledged");
+      }
+      // Where the wall clock runs as it should, the times themselves say so.
+      if (world_.scenario().faults.clock_jump > 0 || one.truncated > 0) continue;
+      if (std::all_of(one.issues.begin(), one.issues.end(),
+                      [&](const auto& line) { return taken_on(line, one.decided_at); })) {
+        wrong(one, "repeats what people have acknowledged long before");
+      }
+    }
+  }
+
+  [[nodiscard]] bool taken_on(const core::NotifiedIssue& line, core::WallTime at) const {
+    const auto& all = world_.people().acknowledgements();
+    return std::any_of(all.begin(), all.end(), [&](const TakenOn& one) {
+      const auto episode = one.episodes.find(line.issue_key);
+      return !one.taken_back && episode != one.episodes.end() && episode->second == line.episode &&
+             one.at + kReadByThen < at;
+    });
+  }
+
+  void wrong(const Notification& one, const std::string& what) {
+    problems_.push_back(one.notification_id + " (" + one.reason + ", " +
+                        std::string(core::to_string(one.kind)) + ", " + one.integration + ", " +
+                        one.group_key + ") " + what);
+  }
+
+  World& world_;
+  std::vector<Notification> told_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+std::vector<std::string> incident_problems(World& world) { return IncidentChecker(world).run(); }
+
+}  // namespace tocsin::simulation
