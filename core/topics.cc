@@ -68,7 +68,7 @@ constexpr Topic kTopics[] = {
      {},
      "silence",
      "what people ask of the router: silences",
-     "`tocsin silence`",
+     "`tocsin silence`, `route`",
      "`route`, `status`"},
     {topic::kRouterOutbox, tocsin, keyed, age, of_days(14), "integration",
      "notifications to deliver", "`route`", "`deliver`"},

@@ -2,6 +2,7 @@
 // https://github.com/prometheus/alertmanager, api/v2/openapi.yaml.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,7 @@ core::Value silence_value(const routing::Silence& silence, core::WallTime now);
 /// is one on `rule`. `id`: of the silence that it takes the place of; empty: none.
 struct AskedSilence {
   std::string id;
+  std::uint64_t version = 0;  // that the change follows from; 0: of any
   routing::Silence silence;
 };
 /// invalid_argument: what is wrong, with the name of its field.

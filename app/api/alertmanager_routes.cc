@@ -1,6 +1,7 @@
 #include "app/api/alertmanager_routes.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <optional>
 #include <utility>
@@ -85,6 +86,18 @@ HttpAnswer list_groups(ApiDesk& desk, const HttpRequest& request) {
   });
 }
 
+// A filter asks for the values that a set of the silence names.
+bool names_all(const Silence& silence, const routing::Matchers& filter) {
+  const auto sets = matcher_sets(silence);
+  return std::any_of(sets.begin(), sets.end(), [&](const std::string& set) {
+    core::Labels names;
+    if (const auto parsed = routing::Matchers::parse(set)) {
+      for (const auto& term : parsed->terms()) names.set(term.name, term.value);
+    }
+    return filter.matches(names);
+  });
+}
+
 HttpAnswer list_silences(ApiDesk& desk, const HttpRequest& request) {
   constexpr std::array<std::string_view, 1> kKnown{"filter"};
   const auto query = UrlQuery::parse(request.query);
@@ -95,15 +108,16 @@ HttpAnswer list_silences(ApiDesk& desk, const HttpRequest& request) {
   ValueList out;
   const auto seen = desk.view.read([&](const TopicView& view) {
     for (const auto& [id, silence] : view.silences()) {
-      const auto parsed = routing::Matchers::parse(silence.matchers);
-      core::Labels names;  // a filter asks for the values that a silence names
-      if (parsed) {
-        for (const auto& term : parsed->terms()) names.set(term.name, term.value);
-      }
-      if (filter->matches(names)) out.push_back(silence_value(silence, desk.clock.now()));
+      if (names_all(silence, *filter)) out.push_back(silence_value(silence, desk.clock.now()));
     }
   });
   return seen ? json(out) : problem(seen.error());
+}
+
+core::Error changed_meanwhile(const Silence& silence) {
+  return {core::Code::failed_precondition,
+          "silence " + silence.id + " is at version " + std::to_string(silence.version) +
+              " now: somebody changed it; read it, and send the change again with that version"};
 }
 
 core::Error no_silence(std::string_view id) {
@@ -127,17 +141,28 @@ HttpAnswer show_silence(ApiDesk& desk, const HttpRequest& request) {
   return json(silence_value(found->second, desk.clock.now()));
 }
 
-// Who has written may rely on it: it stands in the topic, and our own view has read it.
-core::Status put_silence(ApiDesk& desk, const Silence& silence,
-                         const std::map<std::string, Silence>& known, core::WallTime now) {
-  if (auto written = desk.writer.write(silence_records(silence, known, now)); !written)
+// Who has written may rely on it: it stands in the topic, and our own view has read it. Somebody else
+// may have changed it first; then that stands, and is written again, since a topic keeps the last one.
+core::Status put_silences(ApiDesk& desk, const std::vector<Silence>& silences,
+                          const std::map<std::string, Silence>& known, core::WallTime now) {
+  if (auto written = desk.writer.write(silence_records(silences, known, now)); !written)
     return written;
-  return desk.view.await(
+  std::optional<Silence> other;
+  const auto read = desk.view.await(
       [&](const TopicView& view) {
-        const auto found = view.silences().find(silence.id);
-        return found != view.silences().end() && found->second.ends_at == silence.ends_at;
+        for (const Silence& silence : silences) {
+          const auto found = view.silences().find(silence.id);
+          if (found == view.silences().end() || found->second.version < silence.version)
+            return false;
+          if (!(found->second == silence)) other = found->second;
+        }
+        return true;
       },
       kReadBack);
+  if (!read || !other) return read;
+  const std::vector<Silence> standing{*other};
+  if (auto again = desk.writer.write(silence_records(standing, {}, now)); !again) return again;
+  return changed_meanwhile(*other);
 }
 
 HttpAnswer end_silence(ApiDesk& desk, const HttpRequest& request, const Principal& who) {
@@ -147,56 +172,70 @@ HttpAnswer end_silence(ApiDesk& desk, const HttpRequest& request, const Principa
   if (found == known->end()) return problem(no_silence(asked_id(request)));
   const core::WallTime now = desk.clock.now();
   if (found->second.ends_at <= now) return empty_answer();  // over already
-  const auto written = put_silence(desk, ended_silence(found->second, now), *known, now);
+  const auto written = put_silences(desk, {ended_silence(found->second, now)}, *known, now);
   if (!written) return problem(written.error());
   desk.log.info("api_silence_ended",
                 {{"id", found->first}, {"by", who.name}, {"client", std::string(request.client)}});
   return empty_answer();
 }
 
-// An end or a comment may be changed; with another begin or other matchers it is another silence.
-bool only_its_end_changes(const Silence& old, const Silence& asked, core::WallTime now) {
-  return old.ends_at > now && old.matchers == asked.matchers && old.starts_at == asked.starts_at;
+// What Alertmanager's form does not say of a silence stays as it is.
+void keep_the_rest(const Silence& old, Silence& asked) {
+  asked.actions = old.actions;
+  asked.until_resolved = old.until_resolved;
+  asked.quiet_for = old.quiet_for;
+  asked.auto_expire_unmatched = old.auto_expire_unmatched;
+  asked.announce_on_unmute = old.announce_on_unmute;
+  asked.recurrence = old.recurrence;
+  if (asked.annotations.empty()) asked.annotations = old.annotations;
+  // A client that knows one set shows and sends back the first.
+  if (asked.matcher_sets.empty() && old.matcher_sets.size() > 1 &&
+      asked.matchers == old.matcher_sets.front()) {
+    asked.matchers.clear();
+    asked.matcher_sets = old.matcher_sets;
+  }
 }
 
-core::Status check_asked(const Silence& silence, std::size_t known, core::WallTime now) {
-  if (const auto good = routing::check(silence); !good) return good;
-  if (silence.ends_at <= now) return core::invalid_argument("endsAt: it lies in the past");
-  if (silence.comment.empty())
-    return core::invalid_argument("comment: say why, for those who find it");
-  if (known >= routing::kMaxSilences) {
-    return core::Error{core::Code::failed_precondition,
-                       "there are " + std::to_string(known) + " silences, as many as may be"};
-  }
-  return core::ok();
+core::Result<bool> is_forced(const HttpRequest& request) {
+  const auto query = UrlQuery::parse(request.query);
+  if (!query) return query.error();
+  constexpr std::array<std::string_view, 1> kKnown{"force"};
+  if (const auto known = query->only(kKnown); !known) return known.error();
+  return query->flag("force", false);
 }
 
 HttpAnswer ask_silence(ApiDesk& desk, const HttpRequest& request, const Principal& who) {
+  const auto force = is_forced(request);
+  if (!force) return problem(force.error());
   auto asked = read_asked_silence(request.body);
   if (!asked) return problem(asked.error());
   const auto known = known_silences(desk);
   if (!known) return problem(known.error());
   const core::WallTime now = desk.clock.now();
   Silence& silence = asked->silence;
-  silence.created_at = now;
   if (silence.created_by.empty()) silence.created_by = who.name;
   const auto old = asked->id.empty() ? known->end() : known->find(asked->id);
   if (!asked->id.empty() && old == known->end()) return problem(no_silence(asked->id));
-  const bool same = old != known->end() && only_its_end_changes(old->second, silence, now);
-  silence.id = same ? old->first : silence_id(silence);
-  if (const auto good = check_asked(silence, known->size(), now); !good)
-    return problem(good.error());
-  if (old != known->end() && !same && old->second.ends_at > now) {
-    const auto ended = put_silence(desk, ended_silence(old->second, now), *known, now);
-    if (!ended) return problem(ended.error());
+  std::vector<Silence> to_write;
+  if (old == known->end()) {
+    to_write.push_back(new_silence(std::move(silence), now));
+  } else {
+    if (asked->version != 0 && asked->version != old->second.version)
+      return problem(changed_meanwhile(old->second));
+    keep_the_rest(old->second, silence);
+    to_write = changed_silence(old->second, std::move(silence), now);
   }
-  if (const auto written = put_silence(desk, silence, *known, now); !written)
+  const Silence& standing = to_write.back();
+  const bool fresh = !known->contains(standing.id);
+  const auto good = routing::check_asked(standing, known->size() - (fresh ? 0 : 1), now, *force);
+  if (!good) return problem(good.error());
+  if (const auto written = put_silences(desk, to_write, *known, now); !written)
     return problem(written.error());
-  desk.log.info("api_silence_set", {{"id", silence.id},
-                                    {"matchers", silence.matchers},
+  desk.log.info("api_silence_set", {{"id", standing.id},
+                                    {"matchers", matchers_text(standing)},
                                     {"by", who.name},
                                     {"client", std::string(request.client)}});
-  return json(ValueMap{{"silenceID", silence.id}});
+  return json(ValueMap{{"silenceID", standing.id}});
 }
 
 HttpAnswer take_alerts(ApiDesk& desk, const HttpRequest& request, const Principal& who) {

@@ -44,9 +44,10 @@ void check_when(const config::Reader& root, const AppConfig& config) {
 }
 
 // Every top-level key but `rules`.
-constexpr std::array<std::string_view, 16> kSections{
-    "transport", "topics",        "cluster", "labels", "collect", "capture", "engine",  "receivers",
-    "route",     "inhibit_rules", "router",  "http",   "log",     "plugins", "reports", "evidence"};
+constexpr std::array<std::string_view, 17> kSections{
+    "transport", "topics",    "cluster", "labels",        "collect",       "capture",
+    "engine",    "receivers", "route",   "inhibit_rules", "router",        "http",
+    "log",       "plugins",   "reports", "evidence",      "time_intervals"};
 
 std::vector<std::string> files_of(const config::Reader& root, const AppConfig& config,
                                   const std::string& path) {
@@ -86,7 +87,10 @@ void read(config::Reader& root, AppConfig& out) {
   root.section("evidence", "what issues were decided by, kept longer than the topics keep it",
                [&](config::Reader& in) { read(in, out.evidence); });
   actions::read_receivers(root, out.receivers);
-  out.has_route = routing::read_route(root, out.route, out.receivers.names);
+  routing::read_time_intervals(root, out.time_intervals);
+  std::vector<std::string> intervals;
+  for (const auto& one : out.time_intervals) intervals.push_back(one.name);
+  out.has_route = routing::read_route(root, out.route, out.receivers.names, intervals);
   root.recurs("route.routes");
   routing::read_inhibit_rules(root, out.inhibit_rules);
   root.section("router", "limits of the router",
@@ -123,6 +127,8 @@ std::vector<routing::Integration> routing_integrations(const actions::ReceiversC
     integration.every_issue = configured.traits.every_issue;
     if (configured.traits.stops) integration.purpose = routing::Purpose::stop;
     if (configured.traits.keeps_state) integration.purpose = routing::Purpose::show;
+    integration.respect = {configured.common.respect.silences, configured.common.respect.inhibition,
+                           configured.common.respect.time};
     out.push_back(std::move(integration));
   }
   // A receiver without an action is how a route says "nobody"; routing wants something to name.

@@ -35,6 +35,7 @@ struct AppConfig {
   routing::RouteConfig route;
   bool has_route = false;
   std::vector<routing::InhibitRule> inhibit_rules;
+  std::vector<routing::TimeInterval> time_intervals;
   routing::Config router;
   actions::ReceiversConfig receivers;
   HttpConfig http;

@@ -20,7 +20,8 @@ std::unique_ptr<ControlRecords> make() {
 }
 
 constexpr std::array kControlKinds{
-    ControlKind{"silence", "silence/<id>", "people, by `tocsin silence`",
+    ControlKind{"silence", "silence/<id>",
+                "people, by `tocsin silence`; the router, where a silence ends by itself",
                 "the silence is taken back", make<Silences>},
 };
 

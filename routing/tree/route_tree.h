@@ -34,6 +34,8 @@ struct Route {
   std::optional<Matchers> immediate_on;
   core::Duration urgent_wait{};
   core::Duration urgent_min_gap{};
+  std::vector<std::string> mute_times;  // names of time intervals
+  std::vector<std::string> active_times;
   std::vector<std::size_t> children;  // indices in RouteTree
   std::vector<std::size_t> names;     // per term: index in RouteTree's label names
 

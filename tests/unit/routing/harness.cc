@@ -90,6 +90,7 @@ void Harness::keep(Output output) {
   append(sent, output.notifications);
   append(transitions, output.transitions);
   append(decisions, output.decisions);
+  append(control, output.control);
 }
 
 Issue Harness::issue(const core::Labels& labels, IssueStatus status) {

@@ -63,6 +63,7 @@ class Harness {
   std::vector<core::Notification> sent;
   std::vector<Transition> transitions;
   std::vector<Decision> decisions;
+  std::vector<StateRecord> control;  // records of `router-control` that nobody has read yet
 
  private:
   void keep(Output output);

@@ -1,0 +1,78 @@
+#include "app/cli/silence_writer.h"
+
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+
+#include "app/view/silence_records.h"
+#include "app/view/topic_view.h"
+#include "core/topics.h"
+
+namespace tocsin::app {
+namespace {
+
+using namespace std::chrono_literals;
+using routing::Silence;
+
+constexpr auto kWriteLimit = 10s;
+constexpr auto kReadBackLimit = 10s;
+constexpr int kReadBacks = 20;  // each reads the topic to its end
+
+core::Status publish(ingest::Transport& transport, const std::vector<core::OutRecord>& records) {
+  ingest::PublisherOptions publishing;
+  publishing.writer = "silence-" + std::to_string(getpid());
+  publishing.durable = true;
+  auto publisher = transport.publisher(publishing);
+  if (!publisher) return publisher.error();
+  for (const core::OutRecord& record : records) {
+    if (auto sent = (*publisher)->publish(record); !sent) return sent;
+  }
+  return (*publisher)->flush(kWriteLimit);
+}
+
+// What stands in the topic now.
+core::Result<std::map<std::string, Silence>> standing_silences(ingest::Transport& transport) {
+  ingest::SourceOptions options;
+  options.topics = {core::topic::kRouterControl};
+  options.start = ingest::Start::beginning;
+  auto source = transport.source(options);
+  if (!source) return source.error();
+  TopicView view;
+  const auto apply = [&](const core::RecordView& record) { view.apply(record); };
+  if (auto read = read_to_end(**source, apply, kReadBackLimit); !read) return read.error();
+  return view.silences();
+}
+
+}  // namespace
+
+core::Status write_silences(ingest::Transport& transport, const std::vector<Silence>& silences,
+                            const std::map<std::string, Silence>& known, core::WallTime now) {
+  if (auto written = publish(transport, silence_records(silences, known, now)); !written)
+    return written;
+  for (int i = 0; i < kReadBacks; ++i) {
+    const auto standing = standing_silences(transport);
+    if (!standing) return standing.error();
+    bool all = true;
+    for (const Silence& silence : silences) {
+      const auto found = standing->find(silence.id);
+      if (found == standing->end() || found->second.version < silence.version) {
+        all = false;
+      } else if (!(found->second == silence)) {
+        // The topic keeps the last record of a key: it has to be the one that stands.
+        const std::vector<Silence> other{found->second};
+        if (auto again = publish(transport, silence_records(other, {}, now)); !again) return again;
+        return core::Error{core::Code::failed_precondition,
+                           "silence " + silence.id + " was changed by somebody else at the same " +
+                               "time (version " + std::to_string(found->second.version) +
+                               "); look at it with `tocsin silence list`, and change it again"};
+      }
+    }
+    if (all) return core::ok();
+  }
+  return core::unavailable(
+      "the silence was written, but the topic router-control does not show it "
+      "yet; see: tocsin silence list");
+}
+
+}  // namespace tocsin::app
