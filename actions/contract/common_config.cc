@@ -10,16 +10,6 @@ void read(config::Reader& in, CommonConfig& cfg) {
   in.optional("shadow", cfg.shadow, "decide and record, do not send");
   in.optional("send_resolved", cfg.send_resolved, "also tell when the issue is over");
   in.optional("when", cfg.when, "matchers that an issue must meet for this action");
-  in.section("respect", "what holds this action back; default: by its type",
-             [&](config::Reader& respect) {
-               respect.optional("silences", cfg.respect.silences,
-                                "false: act although a silence mutes the issue");
-               respect.optional("inhibition", cfg.respect.inhibition,
-                                "false: act although an inhibit rule mutes the issue (stops: false "
-                                "by default)");
-               respect.optional("time", cfg.respect.time,
-                                "false: act although a time interval mutes the route");
-             });
   in.optional("timeout", cfg.timeout, positive(), "longest time of one attempt");
   in.optional("connect_timeout", cfg.connect_timeout, positive(),
               "longest time to get a connection");

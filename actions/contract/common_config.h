@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,19 +35,11 @@ struct BreakerConfig {
   core::Duration max_open = std::chrono::minutes(5);
 };
 
-/// For routing: what holds this action back. Unset: as its type has it.
-struct RespectConfig {
-  std::optional<bool> silences;
-  std::optional<bool> inhibition;
-  std::optional<bool> time;
-};
-
 struct CommonConfig {
   std::string id;  // stable integration id; default "<receiver>/<type>", "/<n>" when repeated
   bool enabled = true;
-  bool shadow = false;        // decide and record, do not send
-  bool send_resolved = true;  // for routing: whether a close is owed
-  RespectConfig respect;
+  bool shadow = false;            // decide and record, do not send
+  bool send_resolved = true;      // for routing: whether a close is owed
   std::vector<std::string> when;  // for routing: matchers an issue must meet for this action
   core::Duration timeout = std::chrono::seconds(10);  // per attempt, hard
   core::Duration connect_timeout = std::chrono::seconds(3);

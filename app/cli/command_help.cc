@@ -229,7 +229,7 @@ constexpr std::array kHelp{
                 "swapped\"\n"
                 "tocsin silence add --job digits --weekdays sunday --times 02:00-04:00 --location "
                 "Europe/Berlin --comment \"maintenance\"\n"},
-    CommandHelp{"silence update", "Change a silence: its end, its comment, or what it matches",
+    CommandHelp{"silence update", "Set another end or comment of a silence, or what it matches",
                 "0   the change is written; with --dry-run: shown\n"
                 "1   ID matches no silence or several, or somebody changed it first\n"
                 "2   wrong usage, an invalid matcher, or a silence that needs --force\n"

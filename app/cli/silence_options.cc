@@ -86,7 +86,7 @@ void add_terms(CLI::App& command, SilenceTerms& terms, const std::string& defaul
 
 void add_force(CLI::App& command, SilenceOptions& options) {
   command.add_flag("--force", options.force,
-                   "Accept more than 90 days, or a set of nothing but negative matchers");
+                   "Allow more than 90 days, or a set of nothing but negative matchers");
 }
 
 void add_id(CLI::App& command, SilenceOptions& options) {
@@ -118,11 +118,12 @@ void add_update(CLI::App& silence, CommandRun& out, const Options& options) {
   auto* update = silence.add_subcommand("update");
   add_id(*update, *options);
   add_matchers(*update, options->terms);
-  update->add_option("--comment", options->terms.comment, "Replace the reason")->type_name("TEXT");
+  update->add_option("--comment", options->terms.comment, "Record another reason")
+      ->type_name("TEXT");
   add_terms(*update, options->terms, " from now");
   update
       ->add_option("--version", options->version,
-                   "Fail unless the silence is still at this version (silence list --output json)")
+                   "Check that the silence is still at this version (silence list --output json)")
       ->type_name("NUMBER");
   add_force(*update, *options);
   update->add_flag("--dry-run", options->dry_run, "Show the change without writing it");

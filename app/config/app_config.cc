@@ -127,8 +127,8 @@ std::vector<routing::Integration> routing_integrations(const actions::ReceiversC
     integration.every_issue = configured.traits.every_issue;
     if (configured.traits.stops) integration.purpose = routing::Purpose::stop;
     if (configured.traits.keeps_state) integration.purpose = routing::Purpose::show;
-    integration.respect = {configured.common.respect.silences, configured.common.respect.inhibition,
-                           configured.common.respect.time};
+    integration.respect = {configured.respect.silences, configured.respect.inhibition,
+                           configured.respect.time};
     out.push_back(std::move(integration));
   }
   // A receiver without an action is how a route says "nobody"; routing wants something to name.

@@ -25,7 +25,10 @@ std::vector<core::OutRecord> silence_records(std::span<const Silence> silences,
                                              const std::map<std::string, Silence>& known,
                                              WallTime now) {
   std::vector<core::OutRecord> out;
-  for (const Silence& one : silences) out.push_back(record_of(one.id, silence_json(one)));
+  // What takes another one's place comes before its end: no moment lies between them.
+  for (auto one = silences.rbegin(); one != silences.rend(); ++one) {
+    out.push_back(record_of(one->id, silence_json(*one)));
+  }
   for (const auto& [id, old] : known) {
     if (old.ends_at + routing::kSilenceKept < now) out.push_back(record_of(id, std::nullopt));
   }
