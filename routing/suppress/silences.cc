@@ -21,6 +21,8 @@ namespace {
 /// What the router adds of its own is small.
 constexpr std::size_t kMaxSilenceState = kMaxSilenceBytes + 1024;
 
+constexpr std::string_view kReminder = "reminder";
+
 Reach reach_of(const Silence& silence) {
   if (silence.actions.empty()) return Reach::all;
   return silence.actions == "notify" ? Reach::notify : Reach::stop;
@@ -111,6 +113,9 @@ void Silences::forget(WallTime now) {
 void Silences::index() {
   order_ = table_.in_order();
   sets_.reset();
+  some_remind_ = std::any_of(order_.begin(), order_.end(), [](const auto& one) {
+    return one.second->silence.announce_on_unmute == kReminder;
+  });
 }
 
 void Silences::match(const core::Labels& labels, std::vector<std::size_t>& out) const {
@@ -168,10 +173,11 @@ bool Silences::may_differ(const AnyMember& /*any_member*/, WallTime since, WallT
 }
 
 bool Silences::reminds(const core::Issue& issue, WallTime since, WallTime now) const {
+  if (!some_remind_) return false;
   match(issue.labels, matching_);
   return std::any_of(matching_.begin(), matching_.end(), [&](std::size_t i) {
     const SilenceState& state = *order_[i].second;
-    if (state.silence.announce_on_unmute != "reminder" || state.scope.in_force(now)) return false;
+    if (state.silence.announce_on_unmute != kReminder || state.scope.in_force(now)) return false;
     // Its end may have been moved since: then it was in force until the router heard of that.
     const bool ended_early = since < state.changed_at && state.changed_at <= now &&
                              state.silence.ends_at <= now && state.silence.starts_at < now;

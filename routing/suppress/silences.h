@@ -69,6 +69,7 @@ class Silences final : public ControlRecords, public Suppressor {
   mutable std::vector<std::size_t> owner_;
   mutable std::vector<std::size_t> matching_sets_;  // these two: while an issue is looked at
   mutable std::vector<std::size_t> matching_;
+  bool some_remind_ = false;     // of order_
   core::WallTime taken_back_{};  // newest time at which one went before its end
 };
 
