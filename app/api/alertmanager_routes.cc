@@ -142,7 +142,7 @@ HttpAnswer show_silence(ApiDesk& desk, const HttpRequest& request) {
 }
 
 // Who has written may rely on it: it stands in the topic, and our own view has read it. Somebody else
-// may have changed it first; then that stands, and is written again, since a topic keeps the last one.
+// may have changed it first; then that stands.
 core::Status put_silences(ApiDesk& desk, const std::vector<Silence>& silences,
                           const std::map<std::string, Silence>& known, core::WallTime now) {
   if (auto written = desk.writer.write(silence_records(silences, known, now)); !written)
@@ -160,8 +160,6 @@ core::Status put_silences(ApiDesk& desk, const std::vector<Silence>& silences,
       },
       kReadBack);
   if (!read || !other) return read;
-  const std::vector<Silence> standing{*other};
-  if (auto again = desk.writer.write(silence_records(standing, {}, now)); !again) return again;
   return changed_meanwhile(*other);
 }
 

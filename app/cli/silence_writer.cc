@@ -59,9 +59,6 @@ core::Status write_silences(ingest::Transport& transport, const std::vector<Sile
       if (found == standing->end() || found->second.version < silence.version) {
         all = false;
       } else if (!(found->second == silence)) {
-        // The topic keeps the last record of a key: it has to be the one that stands.
-        const std::vector<Silence> other{found->second};
-        if (auto again = publish(transport, silence_records(other, {}, now)); !again) return again;
         return core::Error{core::Code::failed_precondition,
                            "silence " + silence.id + " was changed by somebody else at the same " +
                                "time (version " + std::to_string(found->second.version) +

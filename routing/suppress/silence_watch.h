@@ -28,7 +28,11 @@ class SilenceWatch {
   /// next tick that comes anyway.
   [[nodiscard]] std::optional<core::WallTime> next() const;
   /// Records of `router-control` since the last call.
-  std::vector<StateRecord> take() { return std::exchange(asked_, {}); }
+  std::vector<StateRecord> take() {
+    auto out = std::exchange(asked_, {});
+    for (StateRecord& record : silences_.take_put_back()) out.push_back(std::move(record));
+    return out;
+  }
 
  private:
   struct Seen {

@@ -80,8 +80,11 @@ Status Silences::apply(std::string_view id, std::optional<std::string_view> valu
     return core::Error{core::Code::resource_exhausted,
                        "more than " + std::to_string(kMaxSilences) + " silences"};
   }
-  auto next = follow(known == nullptr ? nullptr : &known->silence, std::move(*read));
-  if (!next) return next.error();
+  auto next = follow(known == nullptr ? nullptr : &known->silence, *read);
+  if (!next) {
+    put_back(known->silence, *read, now);
+    return next.error();
+  }
   auto scope = SilenceScope::of(*next);
   if (!scope) return scope.error();
   SilenceState& kept = table_.make(key);
@@ -91,6 +94,18 @@ Status Silences::apply(std::string_view id, std::optional<std::string_view> valu
   table_.touch(key);
   index();
   return core::ok();
+}
+
+/// A topic that keeps the last record of a key would show a change that was refused, and not the one
+/// that stands. As a version of its own everybody takes it.
+void Silences::put_back(const Silence& standing, const Silence& refused, WallTime now) {
+  Silence again = standing;
+  again.version = refused.version;
+  again.updated_at = refused.updated_at;
+  if (again == refused) return;  // it says the same
+  again.version = std::max(standing.version, refused.version) + 1;
+  again.updated_at = now;
+  put_back_.push_back({"silence/" + again.id, silence_json(again)});
 }
 
 Status Silences::restore(std::string_view id, std::string_view value) {

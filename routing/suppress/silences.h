@@ -56,11 +56,15 @@ class Silences final : public ControlRecords, public Suppressor {
     return order_;
   }
   void touch(std::string_view id) { table_.touch(std::string(id)); }
+  /// Records of `router-control` since the last call: silences that stand, written again because a change
+  /// that came too late is now the last record of their key there.
+  std::vector<StateRecord> take_put_back() { return std::exchange(put_back_, {}); }
   /// Places in in_order() of those that match, ascending; `out` is cleared.
   void match(const core::Labels& labels, std::vector<std::size_t>& out) const;
 
  private:
   void index();
+  void put_back(const Silence& standing, const Silence& refused, core::WallTime now);
 
   Table<SilenceState> table_{"silence"};
   std::vector<std::pair<std::string_view, SilenceState*>> order_;  // of the table
@@ -69,7 +73,8 @@ class Silences final : public ControlRecords, public Suppressor {
   mutable std::vector<std::size_t> owner_;
   mutable std::vector<std::size_t> matching_sets_;  // these two: while an issue is looked at
   mutable std::vector<std::size_t> matching_;
-  bool some_remind_ = false;     // of order_
+  bool some_remind_ = false;  // of order_
+  std::vector<StateRecord> put_back_;
   core::WallTime taken_back_{};  // newest time at which one went before its end
 };
 

@@ -126,9 +126,31 @@ TEST_F(SilenceWatchTest, APersonsChangeThatCameFirstWins) {
   add(changed);
   const StateRecord late = std::exchange(h.control, {}).at(0);
   EXPECT_FALSE(h.router().on_control(late.key, *late.value, h.now()));
+  h.commit();
+  const auto put_back = read_back();  // the topic's last record is the one that stands
+  ASSERT_EQ(put_back.size(), 1U);
+  EXPECT_EQ(put_back[0].version, 3U);
+  EXPECT_EQ(put_back[0].ends_at, changed.ends_at);
+  EXPECT_THAT(h.control, IsEmpty()) << "once";
   h.fire(kNan);
   h.at(2h);
   EXPECT_THAT(h.said(), IsEmpty()) << "it is still in force";
+}
+
+TEST_F(SilenceWatchTest, AnExpiredSilenceIsPutBackOnceAndNotForEver) {
+  add(of_digits(1h));
+  h.at(2h);
+  Silence late = of_digits(10h);
+  late.version = 2;
+  late.updated_at = h.now();
+  EXPECT_FALSE(h.router().on_control("silence/sil_one", silence_json(late), h.now()));
+  h.commit();
+  ASSERT_EQ(h.control.size(), 1U);
+  const StateRecord again = std::exchange(h.control, {}).at(0);
+  EXPECT_EQ(read_silence(*again.value)->ends_at, kStart + 1h);
+  (void)h.router().on_control(again.key, *again.value, h.now());
+  h.commit();
+  EXPECT_THAT(h.control, IsEmpty());
 }
 
 TEST_F(SilenceWatchTest, EndsWhenNothingMatchedForSoLong) {
