@@ -41,8 +41,10 @@ void SilenceWatch::look_at_issues(WallTime now, std::vector<Seen>& seen) const {
     for (const std::size_t i : matching) {
       seen[i].firing = seen[i].firing || issue.firing;
       if (issue.firing) continue;
-      seen[i].ended_at =
-          std::max(seen[i].ended_at, std::min(now, issue.issue.ends_at.value_or(now)));
+      // As far as anybody knew, it fired until its end was heard of.
+      const WallTime ended = issue.issue.ends_at.value_or(now);
+      const WallTime heard = std::max(ended, issue.changed_at.value_or(ended));
+      seen[i].ended_at = std::max(seen[i].ended_at, std::min(now, heard));
     }
   });
 }

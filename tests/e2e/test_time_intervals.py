@@ -35,6 +35,11 @@ def told(program):
     return {(event["integration"].split("/")[0], event["group_key"].split('job="')[1].split('"')[0]) for event in program.all("notification_decided")}
 
 
+def muted(program):
+    [line] = [line for line in program.get("/metrics")[1].splitlines() if line.startswith("tocsin_router_muted_total ")]
+    return float(line.split()[1])
+
+
 def window(minutes):
     """From this minute on for so long, as parts of a day in UTC; and when it ends."""
     start = datetime.datetime.now(datetime.timezone.utc).replace(second=0, microsecond=0)
@@ -59,6 +64,7 @@ def test_a_muted_route_tells_when_its_interval_ends(server, tmp_path):
     program.wait_for("issue_fired", job="quiet")
     journal.append(*broken("loud"))
     assert wait_for(lambda: {("people", "loud"), ("board", "quiet")} <= told(program), 30), told(program)
+    assert wait_for(lambda: muted(program) > 0, 30)
     program.kill()
     program = server(config)
     program.wait_for("ready")
@@ -66,8 +72,6 @@ def test_a_muted_route_tells_when_its_interval_ends(server, tmp_path):
     assert wait_for(lambda: ("people", "after") in told(program), 30)
     if datetime.datetime.now(datetime.timezone.utc) < end:
         assert not {("people", "quiet"), ("stop", "quiet")} & told(program)
-        muted = [line for line in program.get("/metrics")[1].splitlines() if line.startswith("tocsin_router_muted_total ")]
-        assert muted and float(muted[0].split()[1]) > 0
     assert wait_for(lambda: {("people", "quiet"), ("stop", "quiet")} <= told(program), 150), "the interval has ended"
     assert datetime.datetime.now(datetime.timezone.utc) >= end
 

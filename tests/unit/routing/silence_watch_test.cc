@@ -79,6 +79,21 @@ TEST_F(SilenceWatchTest, EndsOnceAllItMatchedHasBeenOverForAWhile) {
   EXPECT_THAT(h.control, IsEmpty()) << "once";
 }
 
+TEST_F(SilenceWatchTest, AnIssueFiredUntilItsEndWasHeardOf) {
+  h.fire(kNan);
+  h.at(1h);
+  Silence silence = of_digits(100h);
+  silence.starts_at = h.now();
+  silence.until_resolved = true;
+  add(silence);
+  h.at(1h + 1s);
+  core::Issue over = h.issue(kNan, core::IssueStatus::resolved);
+  over.ends_at = kStart + 30min;  // before the silence, which was asked for while it seemed to fire
+  h.report(over);
+  h.at(2h);
+  EXPECT_EQ(read_back().at(0).ended_by, "resolved");
+}
+
 TEST_F(SilenceWatchTest, AnIssueThatFiresAgainInTimeKeepsIt) {
   Silence silence = of_digits(100h);
   silence.until_resolved = true;
