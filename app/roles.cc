@@ -215,7 +215,8 @@ void Maker::add_route() {
                      config_.router,
                      config_.version,
                      config_.cluster,
-                     config_.topics.prefix};
+                     config_.topics.prefix,
+                     config_.time_intervals};
   const auto render = [set = parts_.actions.get()](const core::Notification& notification) {
     return set->render(notification);
   };

@@ -118,6 +118,7 @@ Reads what training jobs publish on Apache Kafka or into a directory, judges
 it by rules, tells people and programs, and stops a job that is broken.
 Brings systemd units, which are not enabled: write /etc/tocsin/tocsin.yaml
 first (tocsin init /etc/tocsin/tocsin.yaml).")
+set(CPACK_DEBIAN_SERVER_PACKAGE_DEPENDS "tzdata")  # time zones, which no library brings
 set(CPACK_DEBIAN_SERVER_PACKAGE_RECOMMENDS "ca-certificates")
 set(CPACK_DEBIAN_HOOK_PACKAGE_NAME python3-tocsin)
 set(CPACK_DEBIAN_HOOK_PACKAGE_SECTION python)

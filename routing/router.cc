@@ -7,6 +7,9 @@
 #include "routing/schedule.h"
 #include "routing/suppress/controls.h"
 #include "routing/suppress/inhibition.h"
+#include "routing/suppress/route_times.h"
+#include "routing/suppress/silence_watch.h"
+#include "routing/suppress/silences.h"
 #include "routing/tables/intake.h"
 #include "routing/tables/tables.h"
 #include "routing/tree/route_tree.h"
@@ -39,17 +42,20 @@ IssueView view_of(const IssueState& state) {
 /// An event goes through intake into the tables; the schedule says whose turn it is; the teller
 /// decides what is said.
 struct Router::Parts {
-  Parts(RouteTree compiled, RouterOptions given)
+  Parts(RouteTree compiled, RouteTimes times_of_routes, RouterOptions given)
       : tree(std::move(compiled)),
+        times(std::move(times_of_routes)),
         options(std::move(given)),
         tables(tree, options.limits),
         inhibition(options.inhibit_rules, tables.firing),
         controls(tables),
         intake(options, tables, stats),
-        teller(tree, options, all_suppressors(options, inhibition, controls), tables),
-        schedule(options.limits, tables, intake, teller, inhibition) {}
+        teller(tree, options, all_suppressors(options, inhibition, controls), times, tables),
+        schedule(options.limits, tables, intake, teller, inhibition),
+        silence_watch(controls.of<Silences>("silence"), tables.issues) {}
 
   RouteTree tree;
+  RouteTimes times;
   RouterOptions options;
   Stats stats;  // what intake and controls count; the rest is gathered when asked for
   Tables tables;
@@ -58,6 +64,7 @@ struct Router::Parts {
   Intake intake;
   Teller teller;
   Schedule schedule;
+  SilenceWatch silence_watch;
 };
 
 Result<std::unique_ptr<Router>> Router::create(const RouteConfig& tree,
@@ -67,8 +74,10 @@ Result<std::unique_ptr<Router>> Router::create(const RouteConfig& tree,
   auto compiled = RouteTree::build(tree, rule_actions, std::move(integrations));
   if (!compiled) return compiled.error();
   if (Status good = Inhibition::check(options.inhibit_rules); !good) return good.error();
-  return std::unique_ptr<Router>(
-      new Router(std::make_unique<Parts>(std::move(*compiled), std::move(options))));
+  auto times = RouteTimes::build(options.time_intervals, tree);
+  if (!times) return times.error();
+  return std::unique_ptr<Router>(new Router(
+      std::make_unique<Parts>(std::move(*compiled), std::move(*times), std::move(options))));
 }
 
 Router::Router(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -103,6 +112,7 @@ Output Router::take() {
   parts_->tables.take(out.state);
   parts_->controls.take(out.state);
   out.ack_origins = parts_->tables.acks.take_origins();
+  out.control = parts_->silence_watch.take();
   return out;
 }
 
@@ -147,11 +157,17 @@ void Router::set_read_until(WallTime at) { parts_->schedule.set_read_until(at); 
 bool Router::tick(WallTime now) {
   if (!parts_->schedule.started()) return false;
   parts_->controls.forget(now);
+  parts_->silence_watch.look(now);
   parts_->controls.count(parts_->stats, now);
   return parts_->schedule.run(now);
 }
 
-std::optional<WallTime> Router::next_deadline() const { return parts_->schedule.next(); }
+std::optional<WallTime> Router::next_deadline() const {
+  const auto next = parts_->schedule.next();
+  if (!parts_->schedule.started()) return next;
+  const auto look = parts_->silence_watch.next();
+  return look && (!next || *look < *next) ? look : next;
+}
 
 // ---- views
 
@@ -160,7 +176,7 @@ const Stats& Router::stats() const noexcept {
   parts_->teller.count(stats);
   parts_->tables.count(stats);
   stats.waiting = parts_->schedule.waiting();
-  stats.next_due = next_deadline();
+  stats.next_due = parts_->schedule.next();
   return stats;
 }
 
@@ -182,6 +198,16 @@ std::vector<RouteView> Router::routes() const { return parts_->tree.views(); }
 
 Explanation Router::explain(const core::Labels& labels) const {
   return parts_->tree.explain(labels);
+}
+
+std::vector<std::string> Router::muted_by(std::string_view route_id, WallTime at) const {
+  std::vector<std::string> out;
+  const Route* route = parts_->tree.find(route_id);
+  if (route == nullptr) return out;
+  std::vector<Suppression> reasons;
+  parts_->times.reasons(*route, at, reasons);
+  for (Suppression& one : reasons) out.push_back(std::move(one.reason));
+  return out;
 }
 
 }  // namespace tocsin::routing

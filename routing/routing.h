@@ -31,10 +31,14 @@
 #include "routing/suppress/acknowledgement.h"
 #include "routing/suppress/inhibit_rules.h"
 #include "routing/suppress/silence.h"
+#include "routing/suppress/silence_rules.h"
 #include "routing/suppress/suppressor.h"
 #include "routing/tables/limits.h"
 #include "routing/tables/stats.h"
 #include "routing/tables/views.h"
+#include "routing/times/calendar.h"
+#include "routing/times/read_time_intervals.h"
+#include "routing/times/time_interval.h"
 #include "routing/tree/explanation.h"
 #include "routing/tree/integration.h"
 #include "routing/tree/matchers.h"
@@ -50,6 +54,7 @@ struct RouterOptions {
   std::string config_version;
   std::string source = "/default/router";  // of built-in issues: "/<cluster>/router"
   std::vector<InhibitRule> inhibit_rules;
+  std::vector<TimeInterval> time_intervals;
   std::vector<std::shared_ptr<const Suppressor>> suppressors;  // further ones; all are asked
   /// What one call of tick() gives out at most, and then says that more is due. A flush is never
   /// cut.
@@ -95,13 +100,15 @@ struct Further {
 struct Output {
   std::vector<core::Notification> notifications;  // in the order decided; `rendered` is empty
   std::vector<StateRecord> state;                 // ascending by key, one per changed entity
+  std::vector<StateRecord> control;  // of `router-control`: silences that come to an end
   std::vector<Transition> transitions;
   std::vector<Decision> decisions;
   std::vector<Further> further;
   std::vector<std::string> ack_origins;      // of acknowledgements that were taken on
   std::vector<core::Duration> flush_delays;  // tick's now − the flush's scheduled time
   [[nodiscard]] bool empty() const noexcept {
-    return notifications.empty() && state.empty() && transitions.empty() && decisions.empty();
+    return notifications.empty() && state.empty() && control.empty() && transitions.empty() &&
+           decisions.empty();
   }
 };
 
@@ -109,7 +116,7 @@ struct Output {
 class Router {
  public:
   /// invalid_argument: matchers that do not parse, a receiver without integration, duplicate route
-  /// or integration ids.
+  /// or integration ids, a time interval that is none or is not there.
   static core::Result<std::unique_ptr<Router>> create(const RouteConfig& tree,
                                                       std::vector<RuleActions> rule_actions,
                                                       std::vector<Integration> integrations,
@@ -176,6 +183,9 @@ class Router {
   [[nodiscard]] Explanation explain(const core::Labels& labels) const;
   /// The tree with what holds at each node, a parent before its children.
   [[nodiscard]] std::vector<RouteView> routes() const;
+  /// Why nobody is told of this route's groups at `at`: "mute_time:<name>", "active_time:<name>".
+  [[nodiscard]] std::vector<std::string> muted_by(std::string_view route_id,
+                                                  core::WallTime at) const;
 
  private:
   struct Parts;

@@ -29,6 +29,7 @@ void read_integration(config::Reader& in, const std::string& receiver,
     if (other.type == integration.type) ++nth;
   }
   read(in, integration.common);
+  read(in, integration.respect);
   integration.config = descriptor.read(in);
   if (integration.common.id.empty()) {
     integration.common.id = default_id(receiver, integration.type, nth);

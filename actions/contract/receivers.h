@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "actions/contract/descriptor.h"
+#include "actions/contract/respect_config.h"
 #include "config/config.h"
 #include "core/action.h"
 #include "core/result.h"
@@ -19,6 +20,7 @@ struct ConfiguredIntegration {
   std::string type;
   std::size_t index = 0;  // place among the receiver's integrations
   CommonConfig common;
+  RespectConfig respect;
   Traits traits;
   std::shared_ptr<const ActionConfig> config;
   config::Location place;

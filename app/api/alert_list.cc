@@ -7,16 +7,14 @@ namespace {
 
 struct ForcedSilence {
   const std::string* id;
-  routing::Matchers matchers;
+  routing::SilenceScope scope;
 };
 
 std::vector<ForcedSilence> silences_in_force(const TopicView& view, core::WallTime now) {
   std::vector<ForcedSilence> out;
   for (const auto& [id, silence] : view.silences()) {
     if (!routing::in_force(silence, now)) continue;
-    if (auto parsed = routing::Matchers::parse(silence.matchers)) {
-      out.push_back({&id, std::move(*parsed)});
-    }
+    if (auto scope = routing::SilenceScope::of(silence)) out.push_back({&id, std::move(*scope)});
   }
   return out;
 }
@@ -38,12 +36,29 @@ bool reaches(const AlertFilter& filter, const std::vector<routing::MatchedRoute>
   });
 }
 
+// Names of the intervals that mute every route it reaches; empty: somebody is told.
+std::vector<std::string> muting(const routing::Router* routing,
+                                const std::vector<routing::MatchedRoute>& leaves,
+                                core::WallTime now) {
+  std::vector<std::string> out;
+  for (const auto& leaf : leaves) {
+    const auto reasons = routing->muted_by(leaf.route_id, now);
+    if (reasons.empty()) return {};
+    for (const std::string& reason : reasons) {
+      const std::string name = reason.substr(reason.find(':') + 1);
+      if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 core::Result<AlertFilter> AlertFilter::parse(const UrlQuery& query) {
   AlertFilter out;
   for (const auto& [name, place] :
-       {std::pair{"active", &out.active}, std::pair{"silenced", &out.silenced}}) {
+       {std::pair{"active", &out.active}, std::pair{"silenced", &out.silenced},
+        std::pair{"muted", &out.muted}}) {
     const auto given = query.flag(name, true);
     if (!given) return given.error();
     *place = *given;
@@ -72,13 +87,16 @@ void for_each_alert(const TopicView& view, const routing::Router* routing,
     if (!filter.labels.matches(labels)) continue;
     std::vector<std::string> silenced_by;
     for (const ForcedSilence& silence : silences) {
-      if (silence.matchers.matches(issue.labels)) silenced_by.push_back(*silence.id);
+      if (silence.scope.matches(issue.labels)) silenced_by.push_back(*silence.id);
     }
     if (silenced_by.empty() ? !filter.active : !filter.silenced) continue;
     std::vector<routing::MatchedRoute> leaves;
     if (routing != nullptr) leaves = routing->explain(issue.labels).leaves;
     if (!reaches(filter, leaves)) continue;
-    show({std::move(labels), issue, seen.since, std::move(leaves), std::move(silenced_by)});
+    std::vector<std::string> muted_by = muting(routing, leaves, now);
+    if (!muted_by.empty() && !filter.muted) continue;
+    show({std::move(labels), issue, seen.since, std::move(leaves), std::move(silenced_by),
+          std::move(muted_by)});
   }
 }
 

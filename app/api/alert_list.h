@@ -25,12 +25,14 @@ struct ShownAlert {
   core::WallTime since{};
   std::vector<routing::MatchedRoute> leaves;
   std::vector<std::string> silenced_by;  // ids
+  std::vector<std::string> muted_by;     // names of time intervals; empty: some route is not muted
 };
 
 /// The query parameters of alerts and of their groups.
 struct AlertFilter {
   bool active = true;          // alerts that people are told of
   bool silenced = true;        // those that a silence holds back
+  bool muted = true;           // those whose routes are all muted by time intervals
   routing::Matchers labels;    // `filter`, any number of them
   routing::Matchers receiver;  // on the label `receiver`; empty: all
 

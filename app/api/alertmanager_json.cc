@@ -97,18 +97,60 @@ core::Result<std::string> asked_matcher(const Value& matcher) {
   return core::to_json(Value(*name)) + operator_text(*equal, *regex) + core::to_json(Value(*value));
 }
 
-core::Result<std::string> asked_matchers(const Value& asked) {
-  const auto* list = core::as<ValueList>(core::find(asked, "matchers"));
-  if (list == nullptr) return core::invalid_argument("matchers: expected a list");
+core::Result<std::string> asked_set(const Value& asked, std::string_view name) {
+  const auto* list = core::as<ValueList>(asked);
+  if (list == nullptr) return core::invalid_argument(std::string(name) + ": expected a list");
   std::vector<std::string> terms;
   for (const Value& one : *list) {
     auto term = asked_matcher(one);
-    if (!term) return term.error().in("matchers");
+    if (!term) return term.error().in(name);
     terms.push_back(std::move(*term));
   }
   const auto parsed = routing::Matchers::parse(terms);
-  if (!parsed) return parsed.error().in("matchers");
+  if (!parsed) return parsed.error().in(name);
   return parsed->canonical();
+}
+
+Value set_value(const std::string& set) {
+  ValueList out;
+  const auto parsed = routing::Matchers::parse(set);
+  if (!parsed) return out;
+  for (const auto& term : parsed->terms()) {
+    const bool equal = term.op == MatchOperator::equal || term.op == MatchOperator::regex;
+    const bool regex = term.op == MatchOperator::regex || term.op == MatchOperator::not_regex;
+    out.push_back(ValueMap{
+        {"isEqual", equal}, {"isRegex", regex}, {"name", term.name}, {"value", term.value}});
+  }
+  return out;
+}
+
+// What is ours beside Alertmanager's fields: matcherSets, annotations, version.
+core::Status read_our_fields(const Value& asked, AskedSilence& out) {
+  if (const auto* sets = core::as<ValueList>(core::find(asked, "matcherSets"))) {
+    for (const Value& one : *sets) {
+      auto set = asked_set(one, "matcherSets");
+      if (!set) return set.error();
+      out.silence.matcher_sets.push_back(std::move(*set));
+    }
+  }
+  if (const auto* texts = core::as<ValueMap>(core::find(asked, "annotations"))) {
+    for (const auto& [name, value] : *texts) {
+      const auto* text = core::as<std::string>(value);
+      if (text == nullptr) {
+        return core::invalid_argument("annotations." + core::visible(name, 100) +
+                                      ": expected a text");
+      }
+      out.silence.annotations[name] = *text;
+    }
+  }
+  if (const Value* version = core::find(asked, "version"); version && !version->is_null()) {
+    const auto* number = core::as<std::int64_t>(*version);
+    if (number == nullptr || *number < 1) {
+      return core::invalid_argument("version: expected the number that the silence had");
+    }
+    out.version = static_cast<std::uint64_t>(*number);
+  }
+  return core::ok();
 }
 
 }  // namespace
@@ -120,19 +162,20 @@ Value alert_value(const ShownAlert& alert, core::Duration resolve_timeout, core:
   const core::WallTime ends = issue.explicit_expiry
                                   ? now + resolve_timeout
                                   : issue.ends_at.value_or(issue.time + resolve_timeout);
-  return ValueMap{
-      {"annotations", annotations_value(issue)},
-      {"endsAt", core::to_rfc3339(ends)},
-      {"fingerprint", core::fingerprint(issue.labels)},
-      {"receivers", std::move(receivers)},
-      {"startsAt", core::to_rfc3339(alert.since)},
-      {"status", ValueMap{{"inhibitedBy", ValueList()},
-                          {"mutedBy", ValueList()},
-                          {"silencedBy", texts(alert.silenced_by)},
-                          {"state", alert.silenced_by.empty() ? "active" : "suppressed"}}},
-      {"updatedAt", core::to_rfc3339(issue.time)},
-      {"generatorURL", issue.generator_url},
-      {"labels", labels_value(alert.labels)}};
+  return ValueMap{{"annotations", annotations_value(issue)},
+                  {"endsAt", core::to_rfc3339(ends)},
+                  {"fingerprint", core::fingerprint(issue.labels)},
+                  {"receivers", std::move(receivers)},
+                  {"startsAt", core::to_rfc3339(alert.since)},
+                  {"status", ValueMap{{"inhibitedBy", ValueList()},
+                                      {"mutedBy", texts(alert.muted_by)},
+                                      {"silencedBy", texts(alert.silenced_by)},
+                                      {"state", alert.silenced_by.empty() && alert.muted_by.empty()
+                                                    ? "active"
+                                                    : "suppressed"}}},
+                  {"updatedAt", core::to_rfc3339(issue.time)},
+                  {"generatorURL", issue.generator_url},
+                  {"labels", labels_value(alert.labels)}};
 }
 
 void AlertGroups::add(const ShownAlert& alert, const std::string& json,
@@ -158,23 +201,28 @@ std::string AlertGroups::json() const {
 }
 
 Value silence_value(const routing::Silence& silence, core::WallTime now) {
-  ValueList matchers;
-  if (const auto parsed = routing::Matchers::parse(silence.matchers)) {
-    for (const auto& term : parsed->terms()) {
-      const bool equal = term.op == MatchOperator::equal || term.op == MatchOperator::regex;
-      const bool regex = term.op == MatchOperator::regex || term.op == MatchOperator::not_regex;
-      matchers.push_back(ValueMap{
-          {"isEqual", equal}, {"isRegex", regex}, {"name", term.name}, {"value", term.value}});
-    }
+  ValueList sets;
+  for (const std::string& set : matcher_sets(silence)) sets.push_back(set_value(set));
+  const core::WallTime updated =
+      silence.updated_at == core::WallTime{} ? silence.created_at : silence.updated_at;
+  Value first = sets.front();
+  ValueMap out{{"id", silence.id},
+               {"status", ValueMap{{"state", silence_state(silence, now)}}},
+               {"updatedAt", core::to_rfc3339(updated)},
+               {"comment", silence.comment},
+               {"createdBy", silence.created_by},
+               {"endsAt", core::to_rfc3339(silence.ends_at)},
+               {"matchers", std::move(first)},
+               {"startsAt", core::to_rfc3339(silence.starts_at)},
+               {"version", static_cast<std::int64_t>(silence.version)}};
+  if (sets.size() > 1) out.emplace_back("matcherSets", std::move(sets));
+  if (!silence.replaces.empty()) out.emplace_back("replaces", silence.replaces);
+  if (!silence.annotations.empty()) {
+    ValueMap texts;
+    for (const auto& [name, text] : silence.annotations) texts.emplace_back(name, text);
+    out.emplace_back("annotations", std::move(texts));
   }
-  return ValueMap{{"id", silence.id},
-                  {"status", ValueMap{{"state", silence_state(silence, now)}}},
-                  {"updatedAt", core::to_rfc3339(silence.created_at)},
-                  {"comment", silence.comment},
-                  {"createdBy", silence.created_by},
-                  {"endsAt", core::to_rfc3339(silence.ends_at)},
-                  {"matchers", std::move(matchers)},
-                  {"startsAt", core::to_rfc3339(silence.starts_at)}};
+  return out;
 }
 
 core::Result<AskedSilence> read_asked_silence(std::string_view json) {
@@ -195,7 +243,10 @@ core::Result<AskedSilence> read_asked_silence(std::string_view json) {
     if (!*time) return core::invalid_argument(std::string(name) + " is missing");
     *place = **time;
   }
-  auto matchers = asked_matchers(*asked);
+  if (const auto read = read_our_fields(*asked, out); !read) return read.error();
+  if (!out.silence.matcher_sets.empty()) return out;
+  const Value* given = core::find(*asked, "matchers");
+  auto matchers = asked_set(given == nullptr ? Value() : *given, "matchers");
   if (!matchers) return matchers.error();
   out.silence.matchers = std::move(*matchers);
   return out;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -40,6 +41,7 @@ core::Value silence_value(const routing::Silence& silence, core::WallTime now);
 /// is one on `rule`. `id`: of the silence that it takes the place of; empty: none.
 struct AskedSilence {
   std::string id;
+  std::uint64_t version = 0;  // that the change follows from; 0: of any
   routing::Silence silence;
 };
 /// invalid_argument: what is wrong, with the name of its field.

@@ -1,5 +1,6 @@
 #include "app/api/alertmanager_routes.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -80,18 +81,25 @@ HttpAnswer list_groups(ApiDesk& desk, const ApiCall& call) {
   return out;
 }
 
+// A filter asks for the values that a set of the silence names.
+bool names_all(const Silence& silence, const routing::Matchers& filter) {
+  const auto sets = matcher_sets(silence);
+  return std::any_of(sets.begin(), sets.end(), [&](const std::string& set) {
+    core::Labels names;
+    if (const auto parsed = routing::Matchers::parse(set)) {
+      for (const auto& term : parsed->terms()) names.set(term.name, term.value);
+    }
+    return filter.matches(names);
+  });
+}
+
 HttpAnswer list_silences(ApiDesk& desk, const ApiCall& call) {
   const auto filter = routing::Matchers::parse(call.query.values("filter"));
   if (!filter) return problem(filter.error().in("filter"));
   ValueList out;
   const auto seen = desk.view.read([&](const TopicView& view) {
     for (const auto& [id, silence] : view.silences()) {
-      const auto parsed = routing::Matchers::parse(silence.matchers);
-      core::Labels names;  // a filter asks for the values that a silence names
-      if (parsed) {
-        for (const auto& term : parsed->terms()) names.set(term.name, term.value);
-      }
-      if (filter->matches(names)) out.push_back(silence_value(silence, desk.clock.now()));
+      if (names_all(silence, *filter)) out.push_back(silence_value(silence, desk.clock.now()));
     }
   });
   return seen ? json(out) : problem(seen.error());
@@ -115,7 +123,8 @@ HttpAnswer expire_silence(ApiDesk& desk, const ApiCall& call) {
 HttpAnswer ask_silence(ApiDesk& desk, const ApiCall& call) {
   const auto asked = read_asked_silence(call.request.body);
   if (!asked) return problem(asked.error());
-  const auto made = set_silence(desk, asked->silence, asked->id, call);
+  SilenceWish wish{asked->silence, asked->id, asked->version, is_forced(call)};
+  const auto made = set_silence(desk, std::move(wish), call);
   if (!made) return problem(made.error());
   return json(ValueMap{{"silenceID", made->id}});
 }
@@ -139,7 +148,7 @@ std::vector<ApiParameter> alert_parameters() {
           {"active", ParameterType::flag, "false: without those that people are told of"},
           {"silenced", ParameterType::flag, "false: without those that a silence holds back"},
           {"inhibited", ParameterType::flag, "taken for Alertmanager's clients; no effect"},
-          {"muted", ParameterType::flag, "taken for Alertmanager's clients; no effect"},
+          {"muted", ParameterType::flag, "false: without those whose routes are all muted"},
           {"unprocessed", ParameterType::flag, "taken for Alertmanager's clients; no effect"}};
 }
 
@@ -213,7 +222,7 @@ std::vector<ApiRoute> alertmanager_routes(ApiDesk& desk) {
        kOperator,
        "Begin a silence, or change one",
        of_desk(ask_silence),
-       {},
+       {force_parameter()},
        {{"PostableSilence"}},
        {{200, "it holds", "SilenceID"}}},
       {"GET",

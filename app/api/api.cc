@@ -24,6 +24,7 @@ core::Result<std::unique_ptr<const routing::Router>> explaining_router(const App
   if (!config.has_route && actions.empty()) return std::unique_ptr<const routing::Router>();
   routing::RouterOptions options;
   options.limits = config.router;
+  options.time_intervals = config.time_intervals;
   auto made = routing::Router::create(config.route, std::move(actions),
                                       routing_integrations(config.receivers), std::move(options));
   if (!made) return made.error();

@@ -54,8 +54,8 @@ Value ending_value(const core::Issue& issue) {
 
 ReadSilences::ReadSilences(const TopicView& view) {
   for (const auto& [id, silence] : view.silences()) {
-    if (auto matchers = routing::Matchers::parse(silence.matchers))
-      silences_.push_back({silence, std::move(*matchers)});
+    if (auto scope = routing::SilenceScope::of(silence))
+      silences_.push_back({id, std::move(*scope)});
   }
 }
 
@@ -63,8 +63,7 @@ std::vector<std::string> ReadSilences::holding(const core::Labels& labels,
                                                core::WallTime now) const {
   std::vector<std::string> out;
   for (const One& one : silences_) {
-    if (routing::in_force(one.silence, now) && one.matchers.matches(labels))
-      out.push_back(one.silence.id);
+    if (one.scope.in_force(now) && one.scope.matches(labels)) out.push_back(one.id);
   }
   return out;
 }
@@ -183,13 +182,14 @@ Value ack_value(const core::Ack& ack) {
 Value silence_row(const routing::Silence& silence, core::WallTime now) {
   return ValueMap{{"id", silence.id},
                   {"state", silence_state(silence, now)},
-                  {"matchers", silence.matchers},
+                  {"matchers", matchers_text(silence)},
                   {"starts_at", core::to_rfc3339(silence.starts_at)},
                   {"ends_at", core::to_rfc3339(silence.ends_at)},
                   {"created_at", core::to_rfc3339(silence.created_at)},
                   {"created_by", silence.created_by},
                   {"comment", silence.comment},
-                  {"actions", silence.actions.empty() ? "all" : silence.actions}};
+                  {"actions", silence.actions.empty() ? "all" : silence.actions},
+                  {"version", static_cast<std::int64_t>(silence.version)}};
 }
 
 }  // namespace tocsin::app

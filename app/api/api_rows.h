@@ -24,8 +24,8 @@ class ReadSilences {
 
  private:
   struct One {
-    routing::Silence silence;
-    routing::Matchers matchers;
+    std::string id;
+    routing::SilenceScope scope;
   };
   std::vector<One> silences_;
 };

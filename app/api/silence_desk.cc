@@ -1,5 +1,7 @@
 #include "app/api/silence_desk.h"
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "app/view/silence_records.h"
@@ -18,39 +20,80 @@ core::Value kept_silence(const KnownSilences& known, const std::string& id) {
   return found == known.end() ? core::Value() : silence_fields(found->second);
 }
 
-// Who has written may rely on it: it stands in the topic, and our own view has read it.
-core::Status put_silence(ApiDesk& desk, const Silence& silence, const KnownSilences& known,
-                         const char* what, const ApiCall& call) {
+core::Error changed_meanwhile(const Silence& silence) {
+  return {core::Code::failed_precondition,
+          "silence " + silence.id + " is at version " + std::to_string(silence.version) +
+              " now: somebody changed it; read it, and send the change again with that version"};
+}
+
+// Who has written may rely on it: it stands in the topic, and our own view has read it. Somebody else
+// may have changed it first; then that stands.
+core::Status put_silences(ApiDesk& desk, const std::vector<Silence>& silences,
+                          const KnownSilences& known, const ApiCall& call) {
   const core::WallTime now = desk.clock.now();
-  auto records = silence_records(silence, known, now);
-  records.insert(records.begin(),
-                 audit_of(call, now, what, silence.id, kept_silence(known, silence.id),
-                          silence_fields(silence)));
+  std::vector<core::OutRecord> records;
+  for (const Silence& silence : silences) {
+    const char* what = silence.ends_at <= now ? "silence.ended" : "silence.set";
+    records.push_back(audit_of(call, now, what, silence.id, kept_silence(known, silence.id),
+                               silence_fields(silence)));
+  }
+  for (core::OutRecord& record : silence_records(silences, known, now)) {
+    records.push_back(std::move(record));
+  }
   if (auto written = desk.writer.write(records); !written) return written;
-  return desk.view.await(
+  std::optional<Silence> other;
+  const auto read = desk.view.await(
       [&](const TopicView& view) {
-        const auto found = view.silences().find(silence.id);
-        return found != view.silences().end() && found->second.ends_at == silence.ends_at &&
-               found->second.comment == silence.comment;
+        for (const Silence& silence : silences) {
+          const auto found = view.silences().find(silence.id);
+          if (found == view.silences().end() || found->second.version < silence.version)
+            return false;
+          if (!(found->second == silence)) other = found->second;
+        }
+        return true;
       },
       kReadBack);
+  if (!read || !other) return read;
+  return changed_meanwhile(*other);
 }
 
-// An end or a comment may be changed; with another begin or other matchers it is another silence.
-bool only_its_end_changes(const Silence& old, const Silence& asked, core::WallTime now) {
-  return old.ends_at > now && old.matchers == asked.matchers && old.starts_at == asked.starts_at;
-}
-
-core::Status check_asked(const Silence& silence, std::size_t known, core::WallTime now) {
-  if (const auto good = routing::check(silence); !good) return good;
-  if (silence.ends_at <= now) return core::invalid_argument("endsAt: it lies in the past");
-  if (silence.comment.empty())
-    return core::invalid_argument("comment: say why, for those who find it");
-  if (known >= routing::kMaxSilences) {
-    return core::Error{core::Code::failed_precondition,
-                       "there are " + std::to_string(known) + " silences, as many as may be"};
+// What a form does not say of a silence stays as it is.
+void keep_the_rest(const Silence& old, const SilenceWish& wish, Silence& asked) {
+  if (!wish.names_actions) asked.actions = old.actions;
+  asked.until_resolved = old.until_resolved;
+  asked.quiet_for = old.quiet_for;
+  asked.auto_expire_unmatched = old.auto_expire_unmatched;
+  asked.announce_on_unmute = old.announce_on_unmute;
+  asked.recurrence = old.recurrence;
+  if (asked.annotations.empty()) asked.annotations = old.annotations;
+  // A client that knows one set shows and sends back the first.
+  if (asked.matcher_sets.empty() && old.matcher_sets.size() > 1 &&
+      asked.matchers == old.matcher_sets.front()) {
+    asked.matchers.clear();
+    asked.matcher_sets = old.matcher_sets;
   }
-  return core::ok();
+}
+
+// What is to be written; the last one is what stands.
+core::Result<std::vector<Silence>> wished(SilenceWish wish, const KnownSilences& known,
+                                          const ApiCall& call, core::WallTime now) {
+  Silence& silence = wish.silence;
+  if (silence.created_by.empty()) silence.created_by = call.who.name;
+  const auto old = wish.id.empty() ? known.end() : known.find(wish.id);
+  if (!wish.id.empty() && old == known.end()) return no_silence(wish.id);
+  std::vector<Silence> out;
+  if (old == known.end()) {
+    out.push_back(new_silence(std::move(silence), now));
+  } else {
+    if (wish.version != 0 && wish.version != old->second.version)
+      return changed_meanwhile(old->second);
+    keep_the_rest(old->second, wish, silence);
+    out = changed_silence(old->second, std::move(silence), now);
+  }
+  const std::size_t others = known.size() - (known.contains(out.back().id) ? 1 : 0);
+  if (const auto good = routing::check_asked(out.back(), others, now, wish.force); !good)
+    return good.error();
+  return out;
 }
 
 }  // namespace
@@ -66,38 +109,34 @@ core::Result<KnownSilences> known_silences(ApiDesk& desk) {
   return known;
 }
 
-core::Result<Silence> preview_silence(ApiDesk& desk, Silence asked, const ApiCall& call) {
-  asked.created_at = desk.clock.now();
-  if (asked.created_by.empty()) asked.created_by = call.who.name;
-  asked.id = silence_id(asked);
-  if (const auto good = check_asked(asked, 0, asked.created_at); !good) return good.error();
-  return asked;
+ApiParameter force_parameter() {
+  return {"force", ParameterType::flag,
+          "true: also longer than 90 days, and with nothing but negative matchers"};
 }
 
-core::Result<Silence> set_silence(ApiDesk& desk, Silence asked, const std::string& id,
-                                  const ApiCall& call) {
+bool is_forced(const ApiCall& call) { return call.query.value("force") == "true"; }
+
+core::Result<Silence> preview_silence(ApiDesk& desk, SilenceWish wish, const ApiCall& call) {
   const auto known = known_silences(desk);
   if (!known) return known.error();
-  const core::WallTime now = desk.clock.now();
-  asked.created_at = now;
-  if (asked.created_by.empty()) asked.created_by = call.who.name;
-  const auto old = id.empty() ? known->end() : known->find(id);
-  if (!id.empty() && old == known->end()) return no_silence(id);
-  const bool same = old != known->end() && only_its_end_changes(old->second, asked, now);
-  asked.id = same ? old->first : silence_id(asked);
-  if (const auto good = check_asked(asked, known->size(), now); !good) return good.error();
-  if (old != known->end() && !same && old->second.ends_at > now) {
-    const auto ended =
-        put_silence(desk, ended_silence(old->second, now), *known, "silence.ended", call);
-    if (!ended) return ended.error();
-  }
-  if (const auto written = put_silence(desk, asked, *known, "silence.set", call); !written)
+  auto out = wished(std::move(wish), *known, call, desk.clock.now());
+  if (!out) return out.error();
+  return std::move(out->back());
+}
+
+core::Result<Silence> set_silence(ApiDesk& desk, SilenceWish wish, const ApiCall& call) {
+  const auto known = known_silences(desk);
+  if (!known) return known.error();
+  const auto to_write = wished(std::move(wish), *known, call, desk.clock.now());
+  if (!to_write) return to_write.error();
+  if (const auto written = put_silences(desk, *to_write, *known, call); !written)
     return written.error();
-  desk.log.info("api_silence_set", {{"id", asked.id},
-                                    {"matchers", asked.matchers},
+  const Silence& standing = to_write->back();
+  desk.log.info("api_silence_set", {{"id", standing.id},
+                                    {"matchers", matchers_text(standing)},
                                     {"by", call.who.name},
                                     {"client", std::string(call.request.client)}});
-  return asked;
+  return standing;
 }
 
 core::Status end_silence(ApiDesk& desk, const std::string& id, const ApiCall& call) {
@@ -107,8 +146,7 @@ core::Status end_silence(ApiDesk& desk, const std::string& id, const ApiCall& ca
   if (found == known->end()) return no_silence(id);
   const core::WallTime now = desk.clock.now();
   if (found->second.ends_at <= now) return core::ok();  // over already
-  const auto written =
-      put_silence(desk, ended_silence(found->second, now), *known, "silence.ended", call);
+  const auto written = put_silences(desk, {ended_silence(found->second, now)}, *known, call);
   if (!written) return written;
   desk.log.info(
       "api_silence_ended",

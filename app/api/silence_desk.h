@@ -1,6 +1,7 @@
 // Silences are begun, changed and ended here, whichever API is asked.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 
@@ -16,12 +17,25 @@ using KnownSilences = std::map<std::string, routing::Silence>;
 core::Result<KnownSilences> known_silences(ApiDesk& desk);
 core::Error no_silence(std::string_view id);
 
-/// Begins `asked`, or changes the silence `id` (empty: a new one). Returns once our own view shows it.
-/// The one who asks is written where it names nobody. The value is the silence as it is kept.
-core::Result<routing::Silence> set_silence(ApiDesk& desk, routing::Silence asked,
-                                           const std::string& id, const ApiCall& call);
+/// What somebody asks of a silence.
+struct SilenceWish {
+  routing::Silence silence;    // names who asks, or nobody
+  std::string id;              // of the silence that it changes; empty: a new one
+  std::uint64_t version = 0;   // that the change follows from; 0: of any
+  bool force = false;          // also what check_asked() refuses unless somebody insists
+  bool names_actions = false;  // `actions` was asked for; else a change leaves them as they are
+};
+
+/// The parameter `force`, and its value in a call.
+ApiParameter force_parameter();
+[[nodiscard]] bool is_forced(const ApiCall& call);
+
+/// Begins the silence, or changes another one. Returns once our own view shows it. The one who asks is
+/// written where it names nobody. The value is the silence as it is kept. failed_precondition: somebody
+/// else changed it.
+core::Result<routing::Silence> set_silence(ApiDesk& desk, SilenceWish wish, const ApiCall& call);
 /// The same, without writing it.
-core::Result<routing::Silence> preview_silence(ApiDesk& desk, routing::Silence asked,
+core::Result<routing::Silence> preview_silence(ApiDesk& desk, SilenceWish wish,
                                                const ApiCall& call);
 /// Ok also for one that has ended. not_found: there is none.
 core::Status end_silence(ApiDesk& desk, const std::string& id, const ApiCall& call);

@@ -18,7 +18,7 @@ constexpr core::Duration kLongest = std::chrono::hours(24 * 366);
 
 core::Status check_names(const core::ValueMap& body) {
   static const std::vector<std::string> kNames{"id",       "matchers", "starts_at", "ends_at",
-                                               "duration", "comment",  "actions"};
+                                               "duration", "comment",  "actions",   "version"};
   for (const auto& [name, value] : body) {
     if (std::find(kNames.begin(), kNames.end(), name) != kNames.end()) continue;
     const std::string near = core::nearest(name, kNames);
@@ -98,6 +98,12 @@ core::Result<SilenceRequest> read_silence_request(std::string_view json, core::W
     *place = std::move(*text);
   }
   if (out.silence.actions == "all") out.silence.actions.clear();
+  if (const Value* version = core::find(*body, "version"); version && !version->is_null()) {
+    const auto* number = core::as<std::int64_t>(*version);
+    if (number == nullptr || *number < 1)
+      return core::invalid_argument("version: expected the number that the silence had");
+    out.version = static_cast<std::uint64_t>(*number);
+  }
   const auto begin = moment_of(*body, "starts_at");
   if (!begin) return begin.error();
   out.silence.starts_at = begin->value_or(now);

@@ -1,6 +1,7 @@
 // The body of a silence in /api/v1.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,7 +13,8 @@ namespace tocsin::app {
 
 /// Without an id of ours and without who asked for it.
 struct SilenceRequest {
-  std::string id;  // of the silence that it changes; empty: a new one
+  std::string id;             // of the silence that it changes; empty: a new one
+  std::uint64_t version = 0;  // that the change follows from; 0: of any
   routing::Silence silence;
 };
 /// invalid_argument: what is wrong, with the name of its field. `now`: its begin where it names none.

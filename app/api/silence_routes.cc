@@ -40,15 +40,15 @@ HttpAnswer list_rows(ApiDesk& desk, const ApiCall& call) {
 // The open issues that it holds back now.
 core::Result<ValueMap> with_matching(ApiDesk& desk, const Silence& silence) {
   const core::WallTime now = desk.clock.now();
-  const auto matchers = routing::Matchers::parse(silence.matchers);
-  if (!matchers) return matchers.error();
+  const auto scope = routing::SilenceScope::of(silence);
+  if (!scope) return scope.error();
   ValueList rows;
   std::int64_t count = 0;
   const auto seen = desk.view.read([&](const TopicView& view) {
     for (const auto& [key, issue] : view.issues()) {
       const IssueState state = state_of(view, issue.newest, desk.resolve_timeout, now);
       const bool held = state.status == core::IssueStatus::firing && !issue.newest.shadow &&
-                        matchers->matches(issue.newest.labels);
+                        scope->matches(issue.newest.labels);
       if (!held) continue;
       ++count;
       if (rows.size() >= kMostMatching) continue;
@@ -66,8 +66,9 @@ HttpAnswer put_row(ApiDesk& desk, const ApiCall& call) {
   const auto asked = read_silence_request(call.request.body, desk.clock.now());
   if (!asked) return problem(asked.error());
   const bool preview = call.query.value("preview") == "true";
-  const auto silence = preview ? preview_silence(desk, asked->silence, call)
-                               : set_silence(desk, asked->silence, asked->id, call);
+  const SilenceWish wish{asked->silence, asked->id, asked->version, is_forced(call), true};
+  const auto silence =
+      preview ? preview_silence(desk, wish, call) : set_silence(desk, wish, call);
   if (!silence) return problem(silence.error());
   auto out = with_matching(desk, *silence);
   if (!out) return problem(out.error());
@@ -106,7 +107,8 @@ std::vector<ApiRoute> silence_routes(ApiDesk& desk) {
        ApiRole::operate,
        "Begin a silence, or change one",
        of_desk(put_row),
-       {{"preview", ParameterType::flag, "true: only show what it would hold back"}},
+       {{"preview", ParameterType::flag, "true: only show what it would hold back"},
+        force_parameter()},
        {{"SilenceRequest"}},
        {{200, "what it would hold back", "SilenceDetails"}, {202, "it holds", "SilenceDetails"}}},
       {"DELETE",

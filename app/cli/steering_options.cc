@@ -4,9 +4,9 @@
 #include <string>
 
 #include "app/cli/capture_run.h"
+#include "app/cli/duration_option.h"
 #include "app/cli/place_options.h"
 #include "app/cli/send_test.h"
-#include "app/cli/silence_commands.h"
 #include "app/cli/stop_run.h"
 #include "app/cli/stops_commands.h"
 #include "core/time.h"
@@ -14,54 +14,9 @@
 namespace tocsin::app {
 namespace {
 
-CLI::Option* add_duration(CLI::App& command, const std::string& name, core::Duration& out,
-                          const std::string& help) {
-  return command
-      .add_option_function<std::string>(
-          name,
-          [&out, name](const std::string& text) {
-            const auto given = core::parse_duration(text);
-            if (!given) {
-              throw CLI::ValidationError(name,
-                                         "\"" + text + "\" is no duration, such as 30s or 5m");
-            }
-            out = *given;
-          },
-          help)
-      ->type_name("DURATION");
-}
-
 template <typename Options>
 void add_dry_run(CLI::App& command, Options& out) {
   command.add_flag("--dry-run", out.dry_run, "Show the request without sending it");
-}
-
-void add_silence_add(CLI::App& silence, CommandRun& out,
-                     const std::shared_ptr<SilenceOptions>& options) {
-  auto* add = silence.add_subcommand("add");
-  add->add_option("matchers", options->matchers,
-                  "Label matcher such as rule=\"overfit\", with =, !=, =~ or !~; an issue must "
-                  "match all (docs/routing.md)")
-      ->type_name("MATCHER");
-  add->add_option("--run", options->run,
-                  "Match this run: ID or unique prefix, job, or name with --job")
-      ->type_name("RUN");
-  add->add_option("--job", options->job, "Match all runs of this job")->type_name("JOB");
-  add_duration(*add, "--for", options->lasts, "Mute for this long (default: 1h)");
-  add->add_option("--comment", options->comment, "Record the reason")
-      ->type_name("TEXT")
-      ->required();
-  add_duration(*add, "--in", options->begins, "Start after this delay (default: now)");
-  add->add_option("--author", options->author, "Record this author (default: user@host)")
-      ->type_name("NAME");
-  add->add_option("--actions", options->actions,
-                  "Mute only notifications or only stops (default: both)")
-      ->type_name("ACTIONS")
-      ->check(CLI::IsMember({"notify", "stop_training"}));
-  add->add_flag("--dry-run", options->dry_run,
-                "Show the matching open issues without writing the silence");
-  add_place(*add, *options);
-  add->callback([&out, options] { out = [options] { return silence_add(*options); }; });
 }
 
 void add_targets(CLI::App& capture, CaptureRunOptions& out) {
@@ -165,23 +120,6 @@ void add_stops(CLI::App& app, CommandRun& out) {
     one->add_option("--comment", options->comment, "Record the reason")->type_name("TEXT");
     add_place(*one, *options);
   }
-}
-
-void add_silence(CLI::App& app, CommandRun& out) {
-  auto* silence = app.add_subcommand("silence");
-  silence->require_subcommand(1);
-  const auto options = std::make_shared<SilenceOptions>();
-  add_silence_add(*silence, out, options);
-  auto* list = silence->add_subcommand("list");
-  list->add_flag("--all", options->all, "Show silences that expired within the last five days too");
-  add_place(*list, *options);
-  list->callback([&out, options] { out = [options] { return silence_list(*options); }; });
-  auto* expire = silence->add_subcommand("expire");
-  expire->add_option("id", options->id, "Silence ID from `tocsin silence list`, or a unique prefix")
-      ->type_name("ID")
-      ->required();
-  add_place(*expire, *options);
-  expire->callback([&out, options] { out = [options] { return silence_expire(*options); }; });
 }
 
 void add_send_test(CLI::App& app, CommandRun& out) {

@@ -45,10 +45,10 @@ void check_when(const config::Reader& root, const AppConfig& config) {
 }
 
 // Every top-level key but `rules`.
-constexpr std::array<std::string_view, 17> kSections{
-    "transport", "topics",    "cluster", "labels",        "collect",  "capture",
-    "engine",    "receivers", "route",   "inhibit_rules", "router",   "http",
-    "log",       "plugins",   "reports", "evidence",      "platforms"};
+constexpr std::array<std::string_view, 18> kSections{
+    "transport", "topics",    "cluster",  "labels",        "collect",        "capture",
+    "engine",    "receivers", "route",    "inhibit_rules", "router",         "http",
+    "log",       "plugins",   "reports",  "evidence",      "time_intervals", "platforms"};
 
 std::vector<std::string> files_of(const config::Reader& root, const AppConfig& config,
                                   const std::string& path) {
@@ -90,7 +90,10 @@ void read(config::Reader& root, AppConfig& out) {
   actions::read_receivers(root, out.receivers);
   root.section("platforms", "who ends a run that does not answer, where no agent on its node can",
                [&](config::Reader& in) { out.platforms = actions::read_platforms(in); });
-  out.has_route = routing::read_route(root, out.route, out.receivers.names);
+  routing::read_time_intervals(root, out.time_intervals);
+  std::vector<std::string> intervals;
+  for (const auto& one : out.time_intervals) intervals.push_back(one.name);
+  out.has_route = routing::read_route(root, out.route, out.receivers.names, intervals);
   root.recurs("route.routes");
   routing::read_inhibit_rules(root, out.inhibit_rules);
   root.section("router", "limits of the router",
@@ -131,6 +134,8 @@ std::vector<routing::Integration> routing_integrations(const actions::ReceiversC
     integration.every_issue = configured.traits.every_issue;
     if (configured.traits.stops) integration.purpose = routing::Purpose::stop;
     if (configured.traits.keeps_state) integration.purpose = routing::Purpose::show;
+    integration.respect = {configured.respect.silences, configured.respect.inhibition,
+                           configured.respect.time};
     out.push_back(std::move(integration));
   }
   // A receiver without an action is how a route says "nobody"; routing wants something to name.

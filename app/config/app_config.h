@@ -36,6 +36,7 @@ struct AppConfig {
   routing::RouteConfig route;
   bool has_route = false;
   std::vector<routing::InhibitRule> inhibit_rules;
+  std::vector<routing::TimeInterval> time_intervals;
   routing::Config router;
   actions::ReceiversConfig receivers;
   std::shared_ptr<const actions::PlatformsConfig> platforms = actions::no_platforms();

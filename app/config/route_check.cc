@@ -78,6 +78,7 @@ class RouteCheck {
                         "lower group_interval or raise repeat_interval");
     }
     children(route, path);
+    uninherited_times(route, path);
     for (std::size_t i = 0; i < route.routes.size(); ++i) {
       look(route.routes[i], child(path, i), values);
     }
@@ -103,6 +104,20 @@ class RouteCheck {
             "keys into the route above it");
       }
       shadowed(route, path, all, i);
+    }
+  }
+
+  /// Time intervals look as if they held for the routes below, as receivers and timers do.
+  void uninherited_times(const RouteConfig& route, const std::string& path) const {
+    if (!route.mute_times && !route.active_times) return;
+    for (std::size_t i = 0; i < route.routes.size(); ++i) {
+      const RouteConfig& below = route.routes[i];
+      if (below.mute_times || below.active_times) continue;
+      const std::string key = route.mute_times ? ".mute_time_intervals" : ".active_time_intervals";
+      root_.warning(path + key, "time intervals are not inherited: the route of line " +
+                                    std::to_string(root_.location(child(path, i)).line) +
+                                    " below is told at all times; name the intervals there too, or "
+                                    "write `mute_time_intervals: []` there if you mean that");
     }
   }
 

@@ -7,7 +7,8 @@
 namespace tocsin::app {
 
 /// Warnings: a route that a sibling before it leaves nothing, a child without matchers, a
-/// repeat_interval below group_interval, an inhibit rule that holds longer than its sources are known.
+/// repeat_interval below group_interval, time intervals that the routes below do not inherit, an
+/// inhibit rule that holds longer than its sources are known.
 void check_routes(const config::Reader& root, const AppConfig& config);
 
 }  // namespace tocsin::app

@@ -39,6 +39,7 @@ core::Result<RoutePreview> RoutePreview::of(const AppConfig& config) {
   }
   routing::RouterOptions options;
   options.limits = config.router;
+  options.time_intervals = config.time_intervals;
   auto router = routing::Router::create(config.route, std::move(actions_of_rules),
                                         std::move(integrations), std::move(options));
   if (!router) return router.error();

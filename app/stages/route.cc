@@ -117,6 +117,7 @@ core::Status RouteStage::open(const Instant& /*now*/) {
   routing::RouterOptions options;
   options.limits = options_.limits;
   options.inhibit_rules = options_.inhibit_rules;
+  options.time_intervals = options_.time_intervals;
   options.config_version = options_.config_version;
   options.source =
       "/" + (options_.cluster.empty() ? "" : options_.cluster + "/") + std::string("router");
@@ -267,6 +268,12 @@ StageOutput RouteStage::take(const Instant& now) {
   }
   for (auto& entry : decided.state) {
     core::OutRecord record{core::topic::kRouterState, std::move(entry.key), std::move(entry.value)};
+    record.partition = kStatePartition;
+    out.records.push_back({kStatePartition, std::move(record)});
+  }
+  for (auto& entry : decided.control) {
+    core::OutRecord record{core::topic::kRouterControl, std::move(entry.key),
+                           std::move(entry.value)};
     record.partition = kStatePartition;
     out.records.push_back({kStatePartition, std::move(record)});
   }

@@ -29,6 +29,7 @@ struct RouteOptions {
   std::string config_version;
   std::string cluster;
   std::string topic_prefix = "tocsin";
+  std::vector<routing::TimeInterval> time_intervals;
 };
 
 /// The message of an integration as it will be sent; what fails is told and sent without.

@@ -298,7 +298,7 @@ std::string silences_part(const TopicView& view, core::WallTime now) {
   std::vector<Row> rows{{"ID", "UNTIL", "BY", "MATCHERS", "COMMENT"}};
   for (const auto* silence : in_force(view, now)) {
     rows.push_back({short_id(silence->id), core::to_rfc3339(silence->ends_at),
-                    core::visible(silence->created_by), core::visible(silence->matchers),
+                    core::visible(silence->created_by), core::visible(matchers_text(*silence)),
                     core::visible(silence->comment)});
   }
   return rows.size() == 1 ? "" : heading("silences", rows.size() - 1) + core::text_table(rows);

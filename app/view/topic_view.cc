@@ -220,7 +220,11 @@ void TopicView::apply_control(const core::RecordView& record) {
   if (record.tombstone) {
     silences_.erase(id);
   } else if (auto silence = routing::read_silence(record.text())) {
-    silences_[id] = std::move(*silence);
+    // As the router takes it: a change that comes too late changes nothing.
+    const auto known = silences_.find(id);
+    auto next =
+        routing::follow(known == silences_.end() ? nullptr : &known->second, std::move(*silence));
+    if (next && next->id == id) silences_[id] = std::move(*next);
   }
 }
 

@@ -19,8 +19,8 @@ std::string silenced(const TopicView& view, const core::Issue& issue, core::Wall
   bool untold = false;
   bool unstopped = false;
   for (const auto* silence : in_force(view, now)) {
-    const auto matchers = routing::Matchers::parse(silence->matchers);
-    if (!matchers || !matchers->matches(issue.labels)) continue;
+    const auto scope = routing::SilenceScope::of(*silence);
+    if (!scope || !scope->matches(issue.labels)) continue;
     untold = untold || silence->actions != "stop_training";
     unstopped = unstopped || silence->actions != "notify";
   }

@@ -85,6 +85,7 @@ class Sorter {
     const bool belongs = !closed_ && (!member.strayed || knows(log_, issue));
     if (member.firing && context_.integration.enabled && visible && belongs && wanted(issue)) {
       decision_.firing.push_back({&issue, issue.episode, true, member.over, member.ack});
+      reminded_ = reminded_ || (member.reminded && !member.over && knows(log_, issue));
       speak_for_debt(issue);
       return;
     }
@@ -115,6 +116,8 @@ class Sorter {
     return std::any_of(decision_.firing.begin(), decision_.firing.end(),
                        [&](const Mention& mention) { return !knows(log_, *mention.state); });
   }
+  /// Something that was told still fires, and a silence that held it back has ended.
+  [[nodiscard]] bool reminds() const { return reminded_; }
   [[nodiscard]] bool has_escalated() const {
     return std::any_of(
         decision_.firing.begin(), decision_.firing.end(), [&](const Mention& mention) {
@@ -154,6 +157,7 @@ class Sorter {
   FlushDecision& decision_;
   const bool
       closed_;  // it has heard the end, and hears of what follows only if the ladder comes there
+  bool reminded_ = false;
 };
 
 /// How many there were.
@@ -229,6 +233,8 @@ void choose(const FlushContext& context, const TellLog& log, const Sorter& sorte
     say(context.occasion->reason, further(NotificationKind::update));
   } else if (repeat_is_due(context, log, decision)) {
     say("repeat", further(NotificationKind::repeat));
+  } else if (sorter.reminds()) {
+    say("unmuted", further(NotificationKind::update));
   } else if (sorter.knows_less()) {
     decision.reason = "folded";  // counted: people are told of less than what fires
   }

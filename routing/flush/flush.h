@@ -15,9 +15,10 @@ namespace tocsin::routing {
 /// A member as it stands at the tick: frozen for all integrations.
 struct FlushMember {
   const IssueState* state = nullptr;
-  bool firing = false;   // not resolved at or before the tick, or ended with its job, untold
-  bool over = false;     // it is news, and has ended since
-  bool strayed = false;  // its labels lead elsewhere now: only who was told still hears
+  bool firing = false;    // not resolved at or before the tick, or ended with its job, untold
+  bool over = false;      // it is news, and has ended since
+  bool strayed = false;   // its labels lead elsewhere now: only who was told still hears
+  bool reminded = false;  // a silence has ended that wants who was told to hear of it again
   std::vector<Suppression> reasons;    // why it is suppressed; empty = visible to all
   const core::AckTold* ack = nullptr;  // who has taken it on
   /// It flaps: a further episode is no news to who knows of one.
@@ -25,9 +26,8 @@ struct FlushMember {
   bool held = false;  // and has ended, which is not told yet
 
   [[nodiscard]] bool visible_to(const Integration& integration) const {
-    return std::none_of(reasons.begin(), reasons.end(), [&](const Suppression& one) {
-      return one.holds_back(integration.purpose);
-    });
+    return std::none_of(reasons.begin(), reasons.end(),
+                        [&](const Suppression& one) { return one.holds_back(integration); });
   }
 };
 

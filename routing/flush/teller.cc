@@ -83,7 +83,8 @@ bool Teller::nothing_to_decide(const Group& group, WallTime tick, WallTime until
   const bool differs =
       std::any_of(suppressors_.begin(), suppressors_.end(),
                   [&](const Suppressor* one) { return one->may_differ(any_member, since, until); });
-  if (differs || asks_for_more(group, until)) return false;
+  if (differs || times_.may_differ(*group.route, since, until) || asks_for_more(group, until))
+    return false;
   const Duration repeat = group.route->shortest_repeat();
   return std::all_of(group.logs->begin(), group.logs->end(), [&](const auto& entry) {
     const TellLog& log = entry.second;
@@ -103,6 +104,8 @@ std::optional<WallTime> Teller::passed_quietly(const Group& group, WallTime now)
 std::vector<FlushMember> Teller::freeze(const Group& group, WallTime tick, WallTime now) {
   std::vector<FlushMember> members;
   members.reserve(group.members.size());
+  std::vector<Suppression> of_route;
+  times_.reasons(*group.route, tick, of_route);
   for (const auto& [key, joined] : group.members) {
     const IssueState* state = joined.state;
     FlushMember member;
@@ -121,10 +124,16 @@ std::vector<FlushMember> Teller::freeze(const Group& group, WallTime tick, WallT
       member.firing = true;
     }
     if (const AckState* ack = acks_.of(*state)) member.ack = &ack->told;
+    const WallTime since = group.last_tick.value_or(group.created_at);
+    member.reminded =
+        std::any_of(suppressors_.begin(), suppressors_.end(),
+                    [&](const Suppressor* one) { return one->reminds(state->issue, since, tick); });
     for (const Suppressor* suppressor : suppressors_) {
       suppressor->reasons(state->issue, tick, member.reasons);
     }
+    member.reasons.insert(member.reasons.end(), of_route.begin(), of_route.end());
     counted_.suppressed += member.reasons.size();
+    counted_.muted += of_route.size();
     counted_.inhibited += static_cast<std::uint64_t>(
         std::count_if(member.reasons.begin(), member.reasons.end(),
                       [](const Suppression& one) { return one.reason.starts_with(kInhibition); }));
@@ -259,6 +268,7 @@ void Teller::count(Stats& stats) const {
   stats.flushes = counted_.flushes;
   stats.suppressed = counted_.suppressed;
   stats.inhibited = counted_.inhibited;
+  stats.muted = counted_.muted;
   stats.owed_dropped = counted_.owed_dropped;
   stats.notifications = counted_.notifications;
   stats.truncated = counted_.truncated;

@@ -11,6 +11,7 @@
 #include "core/time.h"
 #include "routing/flush/flush.h"
 #include "routing/routing.h"
+#include "routing/suppress/route_times.h"
 #include "routing/tables/tables.h"
 #include "routing/tree/route_tree.h"
 
@@ -18,12 +19,13 @@ namespace tocsin::routing {
 
 class Teller {
  public:
-  /// `suppressors`: asked in this order. All outlive it.
+  /// `suppressors`: asked in this order, of each issue; `times` of each route. All outlive it.
   Teller(const RouteTree& tree, const RouterOptions& options,
-         std::vector<const Suppressor*> suppressors, Tables& tables)
+         std::vector<const Suppressor*> suppressors, const RouteTimes& times, Tables& tables)
       : tree_(tree),
         options_(options),
         suppressors_(std::move(suppressors)),
+        times_(times),
         runs_(tables.runs),
         issues_(tables.issues),
         groups_(tables.groups),
@@ -94,6 +96,7 @@ class Teller {
   const RouteTree& tree_;
   const RouterOptions& options_;
   const std::vector<const Suppressor*> suppressors_;
+  const RouteTimes& times_;
   const Runs& runs_;
   Issues& issues_;
   Groups& groups_;

@@ -39,7 +39,8 @@ constexpr std::array kControlKinds{
     ControlKind{"endpoint", "endpoint/<integration>",
                 "people, by `tocsin endpoint disable`, `tocsin endpoint enable`",
                 "the integration is enabled again", make<DeliveryOrders>},
-    ControlKind{"silence", "silence/<id>", "people, by `tocsin silence`",
+    ControlKind{"silence", "silence/<id>",
+                "people, by `tocsin silence`; the router, where a silence ends by itself",
                 "the silence is taken back", make<Silences>},
 };
 

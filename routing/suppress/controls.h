@@ -59,6 +59,11 @@ class Controls {
   void forget(core::WallTime now);
   void count(Stats& stats, core::WallTime now) const;
   [[nodiscard]] std::vector<const Suppressor*> suppressors() const;
+  /// The records of this kind. Records: the class that control_kinds() makes for `prefix`.
+  template <typename Records>
+  [[nodiscard]] Records& of(std::string_view prefix) const {
+    return static_cast<Records&>(*find(prefix));
+  }
 
   /// A record of the state, its key before and behind the slash. nullopt: of no kind here.
   std::optional<core::Status> restore(std::string_view prefix, std::string_view id,

@@ -45,7 +45,7 @@ void Inhibition::reasons(const core::Issue& issue, WallTime tick,
     const Rule& rule = rules_[i];
     const bool both = rule.sources.matches(issue.labels);
     if (!firing_.any(rule.question, issue.labels, both, tick)) continue;
-    out.push_back({rule.reason, Reach::notify});
+    out.push_back({rule.reason, Reach::all, Cause::inhibition});
   }
 }
 

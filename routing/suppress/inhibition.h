@@ -23,7 +23,7 @@ class Inhibition final : public Suppressor {
   /// invalid_argument: matchers that do not parse.
   static core::Status check(const std::vector<InhibitRule>& rules);
 
-  /// "inhibition:<name>". Stops are not held back: a run is stopped whatever else fires.
+  /// "inhibition:<name>". Stops are not held back unless they ask for it (Integration::respects).
   void reasons(const core::Issue& issue, core::WallTime tick,
                std::vector<Suppression>& out) const override;
   /// Is it the target of some rule, whatever fires?

@@ -6,6 +6,8 @@
 
 #include "core/fields/json_in.h"
 #include "core/fields/out.h"
+#include "routing/suppress/silence_json.h"
+#include "routing/suppress/silence_rules.h"
 
 namespace tocsin::routing {
 
@@ -16,117 +18,94 @@ using core::WallTime;
 
 namespace {
 
-constexpr std::size_t kMaxSilence = std::size_t{16} << 10;
+/// What the router adds of its own is small.
+constexpr std::size_t kMaxSilenceState = kMaxSilenceBytes + 1024;
+
+constexpr std::string_view kReminder = "reminder";
 
 Reach reach_of(const Silence& silence) {
   if (silence.actions.empty()) return Reach::all;
   return silence.actions == "notify" ? Reach::notify : Reach::stop;
 }
 
-}  // namespace
-
-template <typename A>
-void fields(A& io, Of<A, Silence>& silence) {
-  io.field("id", silence.id, "its name in commands", How::required);
-  io.field("matchers", silence.matchers, "all of them hold for an issue that it silences",
-           How::required);
-  io.field("starts_at", silence.starts_at, "from when on");
-  io.field("ends_at", silence.ends_at, "until when");
-  io.field("created_at", silence.created_at, "when it was asked for");
-  io.field("created_by", silence.created_by, "by whom");
-  io.field("comment", silence.comment, "why");
-  io.field("actions", silence.actions, "what it holds back: notify, stop_training; else both",
-           How::omit_if_empty);
-}
-
-namespace {
-
 struct StoredSilence {
   Silence silence;
   WallTime changed_at{};
+  WallTime matched_at{};
+  bool matching = false;
+  std::uint64_t asked_version = 0;
 };
 template <typename A>
 void fields(A& io, Of<A, StoredSilence>& stored) {
   io.field("silence", stored.silence);
   io.field("changed_at", core::Nanoseconds{stored.changed_at}, "", How::required);
+  io.field("matched_at", core::Nanoseconds{stored.matched_at});
+  io.field("matching", stored.matching, "", How::omit_if_empty);
+  io.field("asked_version", stored.asked_version, "", How::omit_if_empty);
 }
 
 }  // namespace
 
-bool in_force(const Silence& silence, WallTime at) noexcept {
-  return silence.starts_at <= at && at < silence.ends_at;
-}
-
-std::string silence_json(const Silence& silence) { return core::write_json(silence); }
-
-core::Result<Silence> read_silence(std::string_view json) {
-  Silence out;
-  if (const Status read = core::read_json(json, kMaxSilence, out); !read) return read.error();
-  if (const Status good = check(out); !good) return good.error();
-  return out;
-}
-
-Status check(const Silence& silence) {
-  const auto matchers = Matchers::parse(silence.matchers);
-  if (!matchers) return matchers.error();
-  const auto& terms = matchers->terms();
-  bool some = false;  // one that a missing label does not meet
-  for (std::size_t i = 0; i < terms.size(); ++i) some = some || !matchers->holds(i, "");
-  if (!some) {
-    return core::invalid_argument(
-        terms.empty() ? "a silence without matchers would silence everything"
-                      : "every matcher also holds where the label is missing: it would silence "
-                        "nearly everything");
-  }
-  if (silence.ends_at <= silence.starts_at) {
-    return core::invalid_argument("a silence that ends before it begins");
-  }
-  if (!silence.actions.empty() && silence.actions != "notify" &&
-      silence.actions != "stop_training") {
-    return core::invalid_argument("actions is \"" + silence.actions +
-                                  "\": expected notify or stop_training");
-  }
-  return core::ok();
-}
-
 std::string encode(const SilenceState& state) {
-  return core::write_json(StoredSilence{state.silence, state.changed_at});
+  return core::write_json(StoredSilence{state.silence, state.changed_at, state.matched_at,
+                                        state.matching, state.asked_version});
 }
 
 Status decode(std::string_view value, SilenceState& state) {
   StoredSilence stored;
-  if (const Status read = core::read_json(value, kMaxSilence, stored); !read) {
+  if (const Status read = core::read_json(value, kMaxSilenceState, stored); !read) {
     return core::Error{core::Code::data_loss, read.error().message};
   }
-  auto matchers = Matchers::parse(stored.silence.matchers);
-  if (!matchers) return core::Error{core::Code::data_loss, matchers.error().message};
-  state = {std::move(stored.silence), std::move(*matchers), stored.changed_at};
+  auto scope = SilenceScope::of(stored.silence);
+  if (!scope) return core::Error{core::Code::data_loss, scope.error().message};
+  state = {std::move(stored.silence), std::move(*scope), stored.changed_at,
+           stored.matched_at,         stored.matching,   stored.asked_version};
   return core::ok();
 }
 
 Status Silences::apply(std::string_view id, std::optional<std::string_view> value, WallTime now) {
   const std::string key(id);
+  const SilenceState* known = table_.find(key);
   if (!value) {
-    if (table_.find(key) == nullptr) return core::ok();
+    if (known == nullptr) return core::ok();
     taken_back_ = now;
     table_.erase(key);
     index();
     return core::ok();
   }
-  auto silence = read_silence(*value);
-  if (!silence) return silence.error();
-  if (silence->id != id) return core::invalid_argument("its id is not that of its key");
-  if (table_.find(key) == nullptr && table_.size() >= kMaxSilences) {
+  auto read = read_silence(*value);
+  if (!read) return read.error();
+  if (read->id != id) return core::invalid_argument("its id is not that of its key");
+  if (known == nullptr && table_.size() >= kMaxSilences) {
     return core::Error{core::Code::resource_exhausted,
                        "more than " + std::to_string(kMaxSilences) + " silences"};
   }
+  auto next = follow(known == nullptr ? nullptr : &known->silence, *read);
+  if (!next) {
+    put_back(known->silence, *read, now);
+    return next.error();
+  }
+  auto scope = SilenceScope::of(*next);
+  if (!scope) return scope.error();
   SilenceState& kept = table_.make(key);
-  kept.matchers = *Matchers::parse(silence->matchers);
-  kept.silence = std::move(*silence);
+  kept.scope = std::move(*scope);
+  kept.silence = std::move(*next);
   kept.changed_at = now;
   table_.touch(key);
   index();
   return core::ok();
+}
+
+/// A topic that keeps the last record of a key would show a change that was refused, and not the one
+/// that stands. As a version of its own everybody takes it.
+void Silences::put_back(const Silence& standing, const Silence& refused, WallTime now) {
+  Silence again = standing;
+  again.version = refused.version;
+  again.updated_at = refused.updated_at;
+  if (again == refused) return;  // it says the same
+  again.version = std::max(standing.version, refused.version) + 1;
+  again.updated_at = now;
+  put_back_.push_back({"silence/" + again.id, silence_json(again)});
 }
 
 Status Silences::restore(std::string_view id, std::string_view value) {
@@ -148,35 +127,55 @@ void Silences::forget(WallTime now) {
 
 void Silences::index() {
   order_ = table_.in_order();
-  matchers_.reset();
+  sets_.reset();
+  some_remind_ = std::any_of(order_.begin(), order_.end(), [](const auto& one) {
+    return one.second->silence.announce_on_unmute == kReminder;
+  });
 }
 
-const MatcherIndex& Silences::matchers() const {
-  if (!matchers_) {
+void Silences::match(const core::Labels& labels, std::vector<std::size_t>& out) const {
+  out.clear();
+  if (order_.empty()) return;
+  if (!sets_) {
     std::vector<Matchers> sets;
-    sets.reserve(order_.size());
-    for (const auto& one : order_) sets.push_back(one.second->matchers);
-    matchers_.emplace(std::move(sets));
+    owner_.clear();
+    for (std::size_t i = 0; i < order_.size(); ++i) {
+      for (const Matchers& set : order_[i].second->scope.sets()) {
+        sets.push_back(set);
+        owner_.push_back(i);
+      }
+    }
+    sets_.emplace(std::move(sets));
   }
-  return *matchers_;
+  sets_->match(labels, matching_sets_);
+  for (const std::size_t set : matching_sets_) {
+    if (out.empty() || out.back() != owner_[set]) out.push_back(owner_[set]);
+  }
 }
 
 void Silences::reasons(const core::Issue& issue, WallTime tick,
                        std::vector<Suppression>& out) const {
-  if (order_.empty()) return;
-  matchers().match(issue.labels, matching_);
+  match(issue.labels, matching_);
   for (const std::size_t i : matching_) {
-    const Silence& silence = order_[i].second->silence;
-    if (!in_force(silence, tick)) continue;
-    out.push_back({"silence:" + std::string(order_[i].first), reach_of(silence)});
+    if (!order_[i].second->scope.in_force(tick)) continue;
+    out.push_back({"silence:" + std::string(order_[i].first), reach_of(order_[i].second->silence),
+                   Cause::silence});
   }
 }
 
 void Silences::count(Stats& stats, WallTime now) const {
-  stats.silences =
-      static_cast<std::uint64_t>(std::count_if(order_.begin(), order_.end(), [&](const auto& one) {
-        return in_force(one.second->silence, now);
-      }));
+  stats.silences = stats.silences_pending = stats.silences_expired = stats.silences_unmatched = 0;
+  for (const auto& one : order_) {
+    const SilenceState& state = *one.second;
+    if (state.silence.ends_at <= now) {
+      ++stats.silences_expired;
+    } else if (state.silence.starts_at > now) {
+      ++stats.silences_pending;
+    } else if (state.scope.in_force(now)) {
+      ++stats.silences;
+      if (!state.matching) ++stats.silences_unmatched;
+    }
+  }
 }
 
 bool Silences::may_differ(const AnyMember& /*any_member*/, WallTime since, WallTime now) const {
@@ -184,8 +183,20 @@ bool Silences::may_differ(const AnyMember& /*any_member*/, WallTime since, WallT
   if (within(taken_back_)) return true;
   return std::any_of(order_.begin(), order_.end(), [&](const auto& one) {
     const SilenceState& state = *one.second;
-    return within(state.silence.starts_at) || within(state.silence.ends_at) ||
-           within(state.changed_at);
+    return within(state.changed_at) || state.scope.next_change(since, now).has_value();
+  });
+}
+
+bool Silences::reminds(const core::Issue& issue, WallTime since, WallTime now) const {
+  if (!some_remind_) return false;
+  match(issue.labels, matching_);
+  return std::any_of(matching_.begin(), matching_.end(), [&](std::size_t i) {
+    const SilenceState& state = *order_[i].second;
+    if (state.silence.announce_on_unmute != kReminder || state.scope.in_force(now)) return false;
+    // Its end may have been moved since: then it was in force until the router heard of that.
+    const bool ended_early = since < state.changed_at && state.changed_at <= now &&
+                             state.silence.ends_at <= now && state.silence.starts_at < now;
+    return ended_early || state.scope.in_force(since);
   });
 }
 

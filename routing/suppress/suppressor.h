@@ -21,14 +21,15 @@ enum class Reach : std::uint8_t { all, notify, stop };
 /// Reasons of inhibition begin so.
 inline constexpr std::string_view kInhibition = "inhibition:";
 
-/// Why an issue must not be told ("silence:<id>", "inhibition:<name>"), and whom.
+/// Why an issue must not be told ("silence:<id>", "inhibition:<name>", "mute_time:<name>"), and whom.
 struct Suppression {
   std::string reason;
   Reach reach = Reach::all;
+  Cause cause = Cause::silence;
 
-  [[nodiscard]] bool holds_back(Purpose purpose) const noexcept {
-    if (purpose == Purpose::show) return false;
-    return reach == Reach::all || (reach == Reach::stop) == (purpose == Purpose::stop);
+  [[nodiscard]] bool holds_back(const Integration& integration) const noexcept {
+    if (!integration.respects(cause)) return false;
+    return reach == Reach::all || (reach == Reach::stop) == (integration.purpose == Purpose::stop);
   }
 };
 
@@ -46,6 +47,11 @@ class Suppressor {
   /// nothing has happened to the group itself? While not, a group with no news is passed over.
   [[nodiscard]] virtual bool may_differ(const AnyMember& any_member, core::WallTime since,
                                         core::WallTime now) const = 0;
+  /// Has it held the issue back at `since`, does so no more at `now`, and is to be told of that?
+  [[nodiscard]] virtual bool reminds(const core::Issue& /*issue*/, core::WallTime /*since*/,
+                                     core::WallTime /*now*/) const {
+    return false;
+  }
 };
 
 }  // namespace tocsin::routing

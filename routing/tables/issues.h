@@ -58,6 +58,11 @@ class Issues {
   [[nodiscard]] std::size_t size() const noexcept { return table_.size(); }
   /// All of them, ascending by key.
   [[nodiscard]] auto in_order() const { return table_.in_order(); }
+  /// All of them, in any order.
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    table_.for_each(visit);
+  }
 
   core::Status restore(std::string_view issue_key, std::string_view value);
   void restored();

@@ -23,6 +23,7 @@ struct Stats {
   std::uint64_t groups_overflow = 0;
   std::uint64_t suppressed = 0;  // member × flush × reason
   std::uint64_t inhibited = 0;   // of these, by inhibition
+  std::uint64_t muted = 0;       // of these, by a time interval of the route
   std::uint64_t owed_dropped = 0;
   std::uint64_t flushes = 0;
   std::uint64_t notifications = 0;
@@ -35,12 +36,15 @@ struct Stats {
   std::uint64_t runs = 0;
   std::uint64_t seen = 0;
   std::uint64_t owed = 0;
-  std::uint64_t undelivered = 0;                     // messages without a final state
-  std::uint64_t waiting = 0;                         // held back while the input is behind
-  std::uint64_t inhibitors = 0;                      // sources of inhibit rules
-  std::uint64_t flapping = 0;                        // issues that are damped
-  std::uint64_t acked = 0;                           // episodes that somebody has acknowledged
-  std::uint64_t silences = 0;                        // in force at the newest tick
+  std::uint64_t undelivered = 0;         // messages without a final state
+  std::uint64_t waiting = 0;             // held back while the input is behind
+  std::uint64_t inhibitors = 0;          // sources of inhibit rules
+  std::uint64_t flapping = 0;            // issues that are damped
+  std::uint64_t acked = 0;               // episodes that somebody has acknowledged
+  std::uint64_t silences = 0;            // in force at the newest tick
+  std::uint64_t silences_unmatched = 0;  // of these, such as match no firing issue
+  std::uint64_t silences_pending = 0;
+  std::uint64_t silences_expired = 0;                // and not yet forgotten
   std::optional<core::WallTime> oldest_undelivered;  // when it was decided
   std::optional<core::WallTime> next_due;            // what tick() would do first
 };

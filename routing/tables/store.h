@@ -64,6 +64,14 @@ class Table {
     return out;
   }
 
+  /// All of them, in any order.
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    for (const auto& [key, slot] : slots_) {
+      if (slot.entity) visit(*slot.entity);
+    }
+  }
+
   /// data_loss: the value cannot be read, and the entity is not there.
   core::Status restore(std::string_view key, std::string_view value) {
     auto entity = std::make_unique<Entity>();

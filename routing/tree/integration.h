@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/time.h"
@@ -14,6 +15,17 @@ enum class Purpose : std::uint8_t {
   notify,  // people or programs hear of it
   stop,    // its run is stopped
   show,    // its state is shown, and stays true whatever is suppressed
+};
+
+/// What keeps an issue from being told.
+enum class Cause : std::uint8_t { silence, inhibition, time };
+
+/// Which causes hold an integration back. Unset: as its purpose has it: notifications respect all,
+/// stops all but inhibition (a run is stopped whatever else fires), what shows a state none.
+struct Respect {
+  std::optional<bool> silences;
+  std::optional<bool> inhibition;
+  std::optional<bool> time;
 };
 
 /// One action config of one receiver, as far as deciding needs it; filled from `receivers`.
@@ -41,6 +53,19 @@ struct Integration {
   std::string fallback;
   core::Duration fallback_after = std::chrono::minutes(5);  // and has not arrived for so long
   bool acknowledges = false;  // the far side takes "somebody has acknowledged this" (propagate_ack)
+  Respect respect;
+
+  [[nodiscard]] bool respects(Cause cause) const noexcept {
+    switch (cause) {
+      case Cause::silence:
+        return respect.silences.value_or(purpose != Purpose::show);
+      case Cause::inhibition:
+        return respect.inhibition.value_or(purpose == Purpose::notify);
+      case Cause::time:
+        return respect.time.value_or(purpose != Purpose::show);
+    }
+    return true;
+  }
 };
 
 }  // namespace tocsin::routing

@@ -9,6 +9,7 @@
 
 #include "core/text.h"
 #include "core/units.h"
+#include "routing/times/read_time_intervals.h"
 #include "routing/tree/matchers.h"
 #include "routing/tree/read_matchers.h"
 
@@ -167,6 +168,7 @@ void read_timers(config::Reader& in, RouteConfig& route) {
 /// What all nodes of one tree share while it is read.
 struct TreeReader {
   const std::vector<std::string>& receivers;
+  const std::vector<std::string>& intervals;
   std::map<std::string, config::Location> ids;
 
   void receiver(config::Reader& in, std::string_view key, const std::string& name) const {
@@ -226,7 +228,35 @@ struct TreeReader {
                       receiver(at, key, name);
                     });
     read_flap(in, route.flap);
+    if (!is_root) {
+      read_times(in, route);
+    } else {
+      refuse_times(in);
+    }
     children(in, route, depth);
+  }
+
+  void read_times(config::Reader& in, RouteConfig& route) const {
+    route.mute_times =
+        read_interval_names(in, "mute_time_intervals", intervals,
+                            "names of `time_intervals`: nobody is told while one of them holds; "
+                            "not inherited");
+    route.active_times =
+        read_interval_names(in, "active_time_intervals", intervals,
+                            "names of `time_intervals`: nobody is told while none of them holds; "
+                            "not inherited");
+  }
+
+  static void refuse_times(config::Reader& in) {
+    if (in.describing()) return;
+    for (const std::string_view key : {"mute_time_intervals", "active_time_intervals"}) {
+      if (!in.has(key)) continue;
+      std::vector<std::string> names;
+      in.optional(key, names, "");
+      in.error(key,
+               "the root route has no time intervals: it catches what no other route does; give "
+               "them to a route below it");
+    }
   }
 
   void children(config::Reader& in, RouteConfig& route, int depth) {
@@ -260,9 +290,9 @@ struct TreeReader {
 
 }  // namespace
 
-bool read_route(config::Reader& root, RouteConfig& route,
-                const std::vector<std::string>& receivers) {
-  TreeReader tree{receivers, {}};
+bool read_route(config::Reader& root, RouteConfig& route, const std::vector<std::string>& receivers,
+                const std::vector<std::string>& intervals) {
+  TreeReader tree{receivers, intervals, {}};
   return root.section("route", "who is told of which issues, and when: the root of a tree",
                       [&](config::Reader& in) { tree.node(in, route, 0); });
 }

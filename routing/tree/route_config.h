@@ -35,13 +35,17 @@ struct RouteConfig {
   std::optional<core::Duration> urgent_min_gap;
   EscalationConfig further;  // who is told beyond the receivers
   std::optional<FlapConfig> flap;
+  // Names of time intervals. Of this route alone: not inherited, and none at the root.
+  std::optional<std::vector<std::string>> mute_times;    // key `mute_time_intervals`
+  std::optional<std::vector<std::string>> active_times;  // key `active_time_intervals`
   std::vector<RouteConfig> routes;
 };
 
 /// Reads the section `route` of the root map. Every problem is reported at its place, also names of
-/// receivers that are not among `receivers`. Returns whether the section is there.
-bool read_route(config::Reader& root, RouteConfig& route,
-                const std::vector<std::string>& receivers);
+/// receivers that are not among `receivers`, and of time intervals not among `intervals`. Returns
+/// whether the section is there.
+bool read_route(config::Reader& root, RouteConfig& route, const std::vector<std::string>& receivers,
+                const std::vector<std::string>& intervals = {});
 
 /// A rule's `actions: [stop]`: a route of its own to these receivers, beside the tree: the tree
 /// still decides about the same issue. Grouped by run and rule, no group_wait, new episodes at

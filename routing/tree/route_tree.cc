@@ -93,6 +93,9 @@ class RouteTree::Builder {
   Status root(const RouteConfig& config) {
     if (!config.matchers.empty()) return core::invalid_argument("the root route has no matchers");
     if (config.proceed) return core::invalid_argument("the root route has no continue");
+    if (config.mute_times || config.active_times) {
+      return core::invalid_argument("the root route has no time intervals");
+    }
     // A configuration without `route` is an empty root: only rules with actions tell anybody.
     if (config.receivers.empty() && !config.routes.empty()) {
       return core::invalid_argument("the root route needs a receiver");
@@ -174,6 +177,8 @@ class RouteTree::Builder {
     route.urgent_wait = config.urgent_wait.value_or(parent.urgent_wait);
     route.urgent_min_gap = config.urgent_min_gap.value_or(parent.urgent_min_gap);
     note_own(config, route);
+    route.mute_times = config.mute_times.value_or(std::vector<std::string>());
+    route.active_times = config.active_times.value_or(std::vector<std::string>());
     if (route.group_interval <= core::Duration::zero()) {
       return core::invalid_argument("group_interval must be greater than zero");
     }

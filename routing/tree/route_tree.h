@@ -36,6 +36,8 @@ struct Route {
   std::optional<Matchers> immediate_on;
   core::Duration urgent_wait{};
   core::Duration urgent_min_gap{};
+  std::vector<std::string> mute_times;  // names of time intervals
+  std::vector<std::string> active_times;
   std::vector<EscalationStep> escalation;
   std::optional<FailureStep> on_failure;
   bool propagate_ack = false;

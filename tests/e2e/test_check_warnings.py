@@ -93,3 +93,12 @@ def test_a_mistyped_action_names_the_nearest_receiver(tmp_path):
 def test_a_file_that_is_not_yaml_is_explained(tmp_path, text, where, words):
     code, out = check(tmp_path, text)
     assert code == 3 and out.startswith(where) and words in out, out
+
+
+@pytest.mark.parametrize("key", ["mute_time_intervals", "active_time_intervals"])
+def test_time_intervals_are_not_inherited(tmp_path, key):
+    text = "time_intervals: [{name: nights, intervals: [{weekdays: [sunday]}]}]\n" + routes(
+        f"{{matchers: ['rule=\"overfit\"'], {key}: [nights], routes: [{{matchers: ['job=\"x\"']%s}}]}}")
+    [warning] = warned(tmp_path, text % "")
+    assert warning.startswith("t.yaml:8:") and "time intervals are not inherited: the route of line 8 below is told at all times" in warning
+    assert warned(tmp_path, text % f", {key}: []") == []

@@ -110,6 +110,77 @@ TEST_F(ApiTest, ALaterEndIsTheSameSilenceAndOtherMatchersAnother) {
   EXPECT_THAT(ask("GET", "/api/v2/silences", "filter=job%3D%22bert%22").json, SizeIs(1));
 }
 
+TEST_F(ApiTest, AChangeNamesTheVersionItFollowsFromAndComesTooLateOtherwise) {
+  Json asked = silence("job", "vit");
+  const std::string id = ask("POST", "/api/v2/silences", "", asked.dump()).json["silenceID"];
+  EXPECT_EQ(ask("GET", "/api/v2/silence/" + id).json["version"], 1);
+  asked["id"] = id;
+  asked["comment"] = "first";
+  asked["version"] = 1;
+  EXPECT_EQ(ask("POST", "/api/v2/silences", "", asked.dump()).status, 200);
+  asked["comment"] = "second";
+  const auto late = ask("POST", "/api/v2/silences", "", asked.dump());
+  EXPECT_EQ(late.status, 409) << late.text;
+  EXPECT_THAT(late.text, HasSubstr("is at version 2 now"));
+  const Json shown = ask("GET", "/api/v2/silence/" + id).json;
+  EXPECT_EQ(shown["comment"], "first");
+  EXPECT_EQ(shown["version"], 2);
+  asked.erase("version");  // as amtool sends it
+  EXPECT_EQ(ask("POST", "/api/v2/silences", "", asked.dump()).json["silenceID"], id);
+  EXPECT_EQ(ask("GET", "/api/v2/silence/" + id).json["comment"], "second");
+  asked["version"] = "two";
+  EXPECT_EQ(ask("POST", "/api/v2/silences", "", asked.dump()).status, 400);
+}
+
+TEST_F(ApiTest, AnExpiredSilenceIsNeverChangedButReplaced) {
+  Json asked = silence("job", "vit");
+  const std::string id = ask("POST", "/api/v2/silences", "", asked.dump()).json["silenceID"];
+  ask("DELETE", "/api/v2/silence/" + id);
+  const Json before = ask("GET", "/api/v2/silence/" + id).json;
+  asked["id"] = id;
+  const std::string other = ask("POST", "/api/v2/silences", "", asked.dump()).json["silenceID"];
+  EXPECT_NE(other, id);
+  EXPECT_EQ(ask("GET", "/api/v2/silence/" + other).json["replaces"], id);
+  EXPECT_EQ(ask("GET", "/api/v2/silence/" + id).json, before);
+  EXPECT_EQ(ask("DELETE", "/api/v2/silence/sil_nobody").status, 404);
+}
+
+TEST_F(ApiTest, OneOfSeveralSetsOfMatchersIsEnough) {
+  ask("POST", "/api/v2/alerts", "", R"([{"labels": {"alertname": "A"}},
+                                        {"labels": {"alertname": "B"}}, {"labels": {"alertname": "C"}}])");
+  ASSERT_THAT(alerts(3), SizeIs(3));
+  Json asked = silence("alertname", "A");
+  asked["matcherSets"] = {silence("alertname", "A")["matchers"], silence("alertname", "B")["matchers"]};
+  asked["annotations"] = {{"ticket", "OPS-7"}};
+  const auto made = ask("POST", "/api/v2/silences", "", asked.dump());
+  ASSERT_EQ(made.status, 200) << made.text;
+  const std::string id = made.json["silenceID"];
+  EXPECT_EQ(alerts(1, "silenced=false")[0]["labels"]["alertname"], "C");
+  Json shown = ask("GET", "/api/v2/silence/" + id).json;
+  EXPECT_THAT(shown["matcherSets"], SizeIs(2));
+  EXPECT_EQ(shown["annotations"]["ticket"], "OPS-7");
+  EXPECT_THAT(ask("GET", "/api/v2/silences", "filter=rule%3D%22B%22").json, SizeIs(1));
+  // A client that knows no sets sends back what it has read of them.
+  shown.erase("matcherSets");
+  shown.erase("annotations");
+  shown["endsAt"] = core::to_rfc3339(core::SystemClock().now() + std::chrono::hours(5));
+  EXPECT_EQ(ask("POST", "/api/v2/silences", "", shown.dump()).json["silenceID"], id);
+  EXPECT_THAT(ask("GET", "/api/v2/silence/" + id).json["matcherSets"], SizeIs(2));
+  EXPECT_EQ(ask("GET", "/api/v2/silence/" + id).json["annotations"]["ticket"], "OPS-7");
+}
+
+TEST_F(ApiTest, WhatMostWouldNotMeanNeedsForce) {
+  Json wide = silence("job", "");
+  wide["matchers"][0]["isEqual"] = false;
+  EXPECT_THAT(ask("POST", "/api/v2/silences", "", wide.dump()).text, HasSubstr("force=true"));
+  EXPECT_EQ(ask("POST", "/api/v2/silences", "force=true", wide.dump()).status, 200);
+  Json lasting = silence("job", "vit");
+  lasting["endsAt"] = core::to_rfc3339(core::SystemClock().now() + std::chrono::hours(24 * 100));
+  EXPECT_EQ(ask("POST", "/api/v2/silences", "", lasting.dump()).status, 400);
+  EXPECT_EQ(ask("POST", "/api/v2/silences", "force=true", lasting.dump()).status, 200);
+  EXPECT_EQ(ask("POST", "/api/v2/silences", "froce=true", lasting.dump()).status, 400);
+}
+
 TEST_F(ApiTest, ASilenceThatIsNoneSaysWhy) {
   const auto refused = [&](Json asked) {
     return ask("POST", "/api/v2/silences", "", asked.dump()).text;

@@ -34,5 +34,39 @@ TEST(RoutingIntegrations, SayWhoseFarSideKeepsIncidentsOpen) {
   EXPECT_EQ(found, expected.size());
 }
 
+std::map<std::string, routing::Integration> integrations_of(const std::string& text) {
+  config::Diagnostics diagnostics;
+  const config::Environment nothing = [](const std::string&) { return std::nullopt; };
+  const auto document = config::Document::parse(text, "t.yaml", nothing, diagnostics);
+  AppConfig config;
+  document->read(diagnostics, [&](config::Reader& root) { read(root, config); });
+  EXPECT_FALSE(diagnostics.has_errors());
+  std::map<std::string, routing::Integration> out;
+  for (auto& one : routing_integrations(config.receivers)) out.emplace(one.receiver, one);
+  return out;
+}
+
+TEST(RoutingIntegrations, SayWhatHoldsEachActionBack) {
+  using routing::Cause;
+  const auto found = integrations_of(R"(
+receivers:
+  mail: {webhook: {url: 'https://hooks.example.org/t', secret: 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY='}}
+  stop: {stop_training: {}}
+  board: {publish_metric: {}}
+  always: {stop_training: {id: s, respect: {time: false, inhibition: true}}}
+  asleep: {publish_metric: {id: p, respect: {silences: true}}}
+)");
+  const auto respected = [&](const std::string& receiver) {
+    const routing::Integration& one = found.at(receiver);
+    return std::string(one.respects(Cause::silence) ? "s" : "-") +
+           (one.respects(Cause::inhibition) ? "i" : "-") + (one.respects(Cause::time) ? "t" : "-");
+  };
+  EXPECT_EQ(respected("mail"), "sit");
+  EXPECT_EQ(respected("stop"), "s-t");
+  EXPECT_EQ(respected("board"), "---");
+  EXPECT_EQ(respected("always"), "si-");
+  EXPECT_EQ(respected("asleep"), "s--");
+}
+
 }  // namespace
 }  // namespace tocsin::app

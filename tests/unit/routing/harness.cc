@@ -91,6 +91,7 @@ void Harness::keep(Output output) {
   append(transitions, output.transitions);
   append(decisions, output.decisions);
   append(further, output.further);
+  append(control, output.control);
 }
 
 Issue Harness::issue(const core::Labels& labels, IssueStatus status) {

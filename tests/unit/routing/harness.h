@@ -64,6 +64,7 @@ class Harness {
   std::vector<Transition> transitions;
   std::vector<Decision> decisions;
   std::vector<Further> further;
+  std::vector<StateRecord> control;  // records of `router-control` that nobody has read yet
 
  private:
   void keep(Output output);

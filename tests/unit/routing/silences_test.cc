@@ -152,12 +152,29 @@ TEST(Silence, WhatWouldSilenceNearlyEverythingIsNone) {
 }
 
 TEST(Silence, ReadsWhatItWrites) {
-  const Silence silence = silence_of("{job=\"digits\"}", 0s, 1h);
+  Silence silence = silence_of("{job=\"digits\"}", 0s, 1h);
+  EXPECT_EQ(*read_silence(silence_json(silence)), silence);
+  silence.matchers.clear();
+  silence.matcher_sets = {"{job=\"digits\"}", "{rule=\"nan\",job=\"words\"}"};
+  silence.annotations = {{"ticket", "OPS-7"}};
+  TimeWindow window;
+  window.times = {{"02:00", "04:00"}};
+  window.weekdays = {"sunday"};
+  window.location = "Europe/Berlin";
+  silence.recurrence = Recurrence{"nights", {window}};
+  silence.until_resolved = true;
+  silence.quiet_for = 10min;
+  silence.auto_expire_unmatched = 2h;
+  silence.announce_on_unmute = "reminder";
+  silence.replaces = "sil_old";
+  silence.ended_by = "resolved";
+  silence.version = 7;
+  silence.updated_at = kStart;
   const auto read = read_silence(silence_json(silence));
-  ASSERT_TRUE(read);
-  EXPECT_EQ(read->matchers, silence.matchers);
-  EXPECT_EQ(read->ends_at, silence.ends_at);
-  EXPECT_EQ(read->comment, "known");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, silence);
+  EXPECT_FALSE(
+      read_silence("{\"id\":\"sil_a\",\"matchers\":\"{a=\\\"b\\\"}\",\"quiet_for\":\"soon\"}"));
 }
 
 }  // namespace
