@@ -72,8 +72,6 @@ bool is_sys_id(const std::string& text) {
 
 struct ServiceNow final : HttpIntegration {
   std::string mode;
-  std::string username;
-  config::Secret password;
   std::string close_state = "6";
   std::string close_code = "Solution provided";
   std::map<std::string, std::string> fields;
@@ -83,8 +81,6 @@ struct ServiceNow final : HttpIntegration {
   void keys(config::Reader& in) override {
     in.required("mode", mode, config::one_of({"event", "incident"}),
                 "event: Event Management makes alerts; incident: one record in the table incident");
-    in.optional("username", username, "user of the API; with bearer_token not needed");
-    in.secret("password", password, "its password");
     in.optional("close_state", close_state,
                 "mode incident: state of one that is over; 6: resolved");
     in.optional("close_code", close_code, "mode incident: its resolution code");
@@ -94,11 +90,8 @@ struct ServiceNow final : HttpIntegration {
 
   void check(config::Reader& in) const override {
     if (in.describing()) return;
-    if (username.empty() != !password.set()) {
-      in.error("username", "username and password belong together");
-    }
-    if (username.empty() == !http_.bearer_token.set()) {
-      in.error("username", "expected username and password, or bearer_token");
+    if (!http_.basic_auth.set() && !http_.bearer_token.set() && !http_.oauth2.set()) {
+      in.error("basic_auth", "expected a login: basic_auth, oauth2 or bearer_token");
     }
     if (close_state.empty() || close_state.find_first_not_of("0123456789") != std::string::npos) {
       in.error("close_state", "expected the number of a state");
@@ -123,18 +116,12 @@ struct ServiceNow final : HttpIntegration {
     return out;
   }
 
-  core::Status complete(HttpRequest& request, const HttpAttempt& attempt) const override {
+  core::Status complete(HttpRequest& request, const HttpAttempt& /*attempt*/) const override {
     request.headers.emplace_back("accept", "application/json");
     if (mode == "event") {
       while (request.url.ends_with('/')) request.url.pop_back();
       request.url += "/api/global/em/jsonv2";
     }
-    if (username.empty()) return core::ok();
-    const auto word = attempt.opened.reveal(password, "password");
-    if (!word) return word.error();
-    const std::string both = base64(username + ":" + *word);
-    attempt.opened.add(both);
-    request.headers.emplace_back("authorization", "Basic " + both);
     return core::ok();
   }
 

@@ -22,9 +22,9 @@ AWS = "aws: {{region: {0.region}, access_key_id: {0.access_key_id}, secret_acces
 TOOLS = {
     "jsm": ("jsm", Jsm, lambda fake: f"url: '{fake.url}', api_key: '{fake.api_key}', responders: [{{type: team, name: ml}}]", lambda fake: fake.api_key),
     "grafana": ("grafana_irm", GrafanaIrm, lambda fake: f"url: '{fake.url}'", lambda fake: fake.secret.replace("/", "")),
-    "incident": ("servicenow", ServiceNow, lambda fake: f"url: '{fake.url}', mode: incident, username: {fake.user}, password: '{fake.password}', "
+    "incident": ("servicenow", ServiceNow, lambda fake: f"url: '{fake.url}', mode: incident, basic_auth: {{username: {fake.user}, password: '{fake.password}'}}, "
                  "fields: {assignment_group: ML}", lambda fake: fake.password),
-    "event": ("servicenow", ServiceNow, lambda fake: f"url: '{fake.url}', mode: event, username: {fake.user}, password: '{fake.password}'",
+    "event": ("servicenow", ServiceNow, lambda fake: f"url: '{fake.url}', mode: event, basic_auth: {{username: {fake.user}, password: '{fake.password}'}}",
               lambda fake: fake.password),
     "jira": ("jira", Jira, lambda fake: f"url: '{fake.url}', project: OPS, email: {fake.email}, api_token: '{fake.api_token}', transition: done",
              lambda fake: fake.api_token),

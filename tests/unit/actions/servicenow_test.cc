@@ -14,7 +14,8 @@ using core::OutcomeClass;
 constexpr char kSysId[] = "0123456789abcdef0123456789abcdef";
 
 std::string snow_settings(const std::string& more) {
-  return "{url: 'https://acme.example/', username: tocsin, password: canary-word, " + more + "}";
+  return "{url: 'https://acme.example/', basic_auth: {username: tocsin, password: canary-word}, " +
+         more + "}";
 }
 
 std::string snow_record(const std::string& state = "1", const std::string& active = "true") {
@@ -152,7 +153,7 @@ TEST(ServiceNow, CheckWantsALoginAndNumbersOfStates) {
     return load("receivers: {a: {servicenow: {url: 'https://acme.example', " + settings + "}}}\n")
         .errors;
   };
-  EXPECT_THAT(errors("mode: incident"), HasSubstr("username and password, or bearer_token"));
+  EXPECT_THAT(errors("mode: incident"), HasSubstr("basic_auth, oauth2 or bearer_token"));
   EXPECT_EQ(errors("mode: incident, bearer_token: t"), "");
   EXPECT_THAT(errors("mode: incident, bearer_token: t, close_state: Resolved"),
               HasSubstr("number of a state"));
