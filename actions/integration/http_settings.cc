@@ -84,7 +84,7 @@ void HttpSettings::declare(config::Reader& in) {
   in.section("oauth2", "a token by client credentials, sent as Authorization: Bearer …",
              [this](config::Reader& section) { declare_oauth2(section, oauth2); });
   in.optional("headers", headers, "further headers; no credentials, they are stored in clear");
-  in.optional("allow_private", allow_private,
+  in.optional("allow_private", this->allow_private,
               "networks that are not public and may be posted to, such as 127.0.0.0/8");
   in.secret("proxy", proxy,
             "environment (the default: https_proxy, http_proxy, no_proxy), none, or a URL");
@@ -97,7 +97,7 @@ void HttpSettings::declare(config::Reader& in) {
     section.optional("min_version", tls.min_version, config::one_of({"1.2", "1.3"}),
                      "oldest TLS that is spoken");
   });
-  in.optional("http2", http2, "offer HTTP/2 to a TLS server; false: HTTP/1.1 alone");
+  in.optional("http2", this->http2, "offer HTTP/2 to a TLS server; false: HTTP/1.1 alone");
   check_settings(in, *this);
 }
 
