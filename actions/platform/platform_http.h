@@ -56,7 +56,6 @@ class PlatformHttp {
  public:
   /// `http`: null for the real client.
   PlatformHttp(PlatformPlace place, HttpClient* http);
-  [[nodiscard]] const PlatformPlace& place() const { return place_; }
   /// `token_header`: how the token is sent; "authorization" puts "Bearer " before it.
   PlatformReply send(const PlatformRequest& request, std::chrono::milliseconds budget,
                      const std::string& token_header = "authorization");

@@ -185,6 +185,25 @@ def test_a_run_that_answers_is_not_touched(server, tmp_path, train):
         assert fake.requests == []
 
 
+def test_on_kafka(server, tmp_path, train, kafka):
+    with Kubernetes(grace=1.0) as fake:
+        uid = fake.create("bert")
+        config = tmp_path / "kafka.yaml"
+        text = config_of(tmp_path, kubernetes_section(fake)).replace(
+            f"transport: {{journal: {tmp_path / 'journal'}}}", f"transport: {{kafka: {{bootstrap.servers: '{kafka}'}}}}\ntopics: {{prefix: ends{os.getpid()}}}")
+        config.write_text(text)
+        first = server(config)
+        first.wait_for("ready", timeout=60)
+        process = train({**in_job(uid), "TOCSIN_CONFIG": str(config), "TOCSIN_OUT": ""})
+        fake.on_pods_end[fake.at("bert")] = process.terminate
+        first.wait_for("platform_asked", timeout=60)
+        first.kill()
+        second = server(config)
+        second.wait_for("stop_state_changed", timeout=90, to="stopped", by="platform")
+        assert process.wait(30) == -15
+        assert fake.effects == [("patch", "jobs", "bert")] and len(patches(fake)) == 1
+
+
 def test_slurm(server, tmp_path, train):
     with Slurmrestd(kill_wait=1.0) as fake:
         fake.start(77)
