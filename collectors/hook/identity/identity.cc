@@ -13,6 +13,7 @@
 
 #include "collectors/collectors.h"
 #include "collectors/hook/identity/launch.h"
+#include "collectors/hook/identity/platform_ref.h"
 #include "collectors/hook/identity/ranks.h"
 #include "collectors/hook/identity/variables.h"
 #include "core/limits.h"
@@ -39,43 +40,6 @@ std::int64_t start_ticks(std::int64_t pid) {
 std::string trimmed(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   return text;
-}
-
-struct Launcher {
-  std::string name;  // platform kind
-  std::string seed;  // text of the UUIDv5; empty: this launcher names no run
-  core::ValueMap ref;
-};
-
-Launcher find_launcher(const Variables& env) {
-  const std::string slurm_job = env.text({"SLURM_JOB_ID"});
-  const std::string cluster = env.text({"SLURM_CLUSTER_NAME"});
-  Launcher found;
-  if (!slurm_job.empty()) {
-    found = {"slurm", "slurm:" + cluster + "/" + slurm_job,
-             core::ValueMap{{"job_id", slurm_job}, {"cluster", cluster}}};
-  } else if (const std::string job = env.text({"TOCSIN_K8S_JOB_UID"}); !job.empty()) {
-    found = {"kubernetes", "k8s:" + job,
-             core::ValueMap{{"job_uid", job},
-                            {"job", env.text({"TOCSIN_K8S_JOB", "JOB_NAME"})},
-                            {"namespace", env.text({"TOCSIN_K8S_NAMESPACE", "POD_NAMESPACE"})},
-                            {"pod", env.text({"POD_NAME", "HOSTNAME"})}}};
-  } else if (const std::string arn = env.text({"TRAINING_JOB_ARN"}); !arn.empty()) {
-    found = {"sagemaker", "sagemaker:" + arn,
-             core::ValueMap{{"job", env.text({"TRAINING_JOB_NAME"})}, {"arn", arn}}};
-  } else if (const std::string flux = env.text({"FLUX_JOB_ID"}); !flux.empty()) {
-    found = {"flux", "flux:" + env.text({"FLUX_URI"}) + "/" + flux,
-             core::ValueMap{{"job_id", flux}}};
-  } else if (const std::string ray = env.text({"RAY_JOB_SUBMISSION_ID"}); !ray.empty()) {
-    found = {"ray", "ray:" + ray, core::ValueMap{{"submission_id", ray}}};
-  }
-  // torchrun runs inside the others and says best what belongs together; the platform stays theirs.
-  const std::string elastic = env.text({"TORCHELASTIC_RUN_ID"});
-  if (!elastic.empty() && elastic != "none") {
-    found.seed = "torchelastic:" + elastic;
-    if (found.name.empty()) found.name = "torchelastic";
-  }
-  return found;
 }
 
 std::uint32_t rank_of(const IdentityOptions& options, const Ranks& found) {
@@ -161,7 +125,7 @@ Result<Identity> derive_identity(const IdentityOptions& options, const ProcessFa
   identity.world_size = world_of(options, found);
   identity.worker = worker_of(options, found, identity.rank);
 
-  const Launcher launcher = find_launcher(env);
+  const Launcher launcher = find_launcher(env, facts.opened_seconds);
   identity.launcher = launcher.name;
   core::ValueMap reference;
   if (!launcher.name.empty() && launcher.name != "torchelastic") {
