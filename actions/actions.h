@@ -5,7 +5,10 @@
 //   delivery_lanes.h  which attempt is made when: order, retries, limits, breaker, records
 //   caller.h          port: carrying attempts out; delivery_pool.h does it with threads
 //   issue_metrics.h   state series for /metrics/issues
+//   stop_approvals.h  stops that wait for a person's word
 //   stop_by_hand.h    the stop that a person asks for
+//   platform_agent.h  stopping a run by the platform that runs it: what the leader does
+//   platforms.h       the `platforms` section; platform_caller.h: port for calls off the thread
 //   profile_ledger.h  which runs were asked for profiles, across restarts
 //   stop_ledger.h     which stops were asked for: max_stops, once per attempt, across restarts
 //   stop_muster.h     has every rank heard of the step at which all leave?
@@ -23,8 +26,12 @@
 #include "actions/delivery/delivery_lanes.h"
 #include "actions/delivery/delivery_pool.h"
 #include "actions/message/issue_metrics.h"
+#include "actions/platform/platform_agent.h"
+#include "actions/platform/platform_caller.h"
+#include "actions/platform/platforms.h"
 #include "actions/profile/profile_ledger.h"
 #include "actions/stop/local_process.h"
+#include "actions/stop/stop_approvals.h"
 #include "actions/stop/stop_by_hand.h"
 #include "actions/stop/stop_failed.h"
 #include "actions/stop/stop_ladder.h"

@@ -16,6 +16,8 @@
 #include "app/stages/deliver.h"
 #include "app/stages/evaluate.h"
 #include "app/stages/evidence.h"
+#include "app/stages/platform_calls.h"
+#include "app/stages/platform_stops.h"
 #include "app/stages/reports.h"
 #include "app/stages/route.h"
 #include "app/stages/runs.h"
@@ -52,6 +54,7 @@ class Maker {
   core::Status prepare_routing();
   void add_route();
   void add_deliver();
+  void add_platform_stops();
 
   const AppConfig& config_;
   const AppOptions& options_;
@@ -193,6 +196,7 @@ core::Status Maker::prepare_routing() {
   environment.place = command_place(config_);
   environment.issue_metrics = &parts_.issue_metrics;
   environment.stops = &parts_.ledger;
+  environment.approvals = &parts_.approvals;
   environment.profiles = &parts_.profiles;
   environment.current_run = [board = &parts_.board](const core::RunUid& run) {
     return board->find(run);
@@ -262,14 +266,32 @@ void Maker::add_deliver() {
   *loop = stages_.back().loop.get();
 }
 
+void Maker::add_platform_stops() {
+  // The loop is made after its stage, and the threads after both.
+  auto loop = std::make_shared<TopicLoop*>(nullptr);
+  const auto calls = [leadership = parts_.leadership.get(),
+                      loop]() -> std::unique_ptr<actions::PlatformCaller> {
+    const std::uint64_t term = leadership->term();
+    return std::make_unique<PlatformCalls>(
+        [leadership, term] { return term != 0 && leadership->term() == term; },
+        [loop] { (*loop)->wake(); });
+  };
+  add("endings", std::make_unique<PlatformStopsStage>(
+                     PlatformStopsOptions{options_.host, config_.cluster},
+                     actions::make_platforms(*config_.platforms, *ports_.clock, nullptr), calls,
+                     *ports_.log, *ports_.telemetry));
+  *loop = stages_.back().loop.get();
+}
+
 core::Status Maker::route() {
   if (!routes_anything(config_)) return core::ok();
   if (const auto status = prepare_routing(); !status) return status;
   add("runs", std::make_unique<RunsStage>(
-                  parts_.board, parts_.ledger, parts_.profiles, config_.cluster,
+                  parts_.board, parts_.ledger, parts_.approvals, parts_.profiles, config_.cluster,
                   [leadership = parts_.leadership.get()] { return leadership->term() != 0; }));
   add_route();
   add_deliver();
+  add_platform_stops();
   return core::ok();
 }
 
@@ -278,9 +300,17 @@ void Maker::collect() {
   add("collect",
       std::make_unique<CollectStage>(CollectOptions{config_.collect, options_.host, here},
                                      *ports_.clock, *ports_.log, *ports_.telemetry));
-  add("stops", std::make_unique<StopsStage>(StopsOptions{options_.host, config_.cluster, here},
-                                            actions::local_process_control(options_.host),
-                                            *ports_.log, *ports_.telemetry));
+  // What a platform ends, its node's agent leaves alone: the leader has the same configuration.
+  const std::shared_ptr<const PlatformStopsStage::Platforms> platforms =
+      std::make_shared<PlatformStopsStage::Platforms>(
+          actions::make_platforms(*config_.platforms, *ports_.clock, nullptr));
+  const auto elsewhere = [platforms](const core::Value& fence) {
+    return std::any_of(platforms->begin(), platforms->end(),
+                       [&](const auto& one) { return one->reaches(fence); });
+  };
+  add("stops", std::make_unique<StopsStage>(
+                   StopsOptions{options_.host, config_.cluster, here, elsewhere},
+                   actions::local_process_control(options_.host), *ports_.log, *ports_.telemetry));
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ struct RoleParts {
   actions::IssueMetrics issue_metrics;
   RunBoard board;
   actions::StopLedger ledger;
+  actions::StopApprovals approvals;
   actions::ProfileLedger profiles;
   std::unique_ptr<Leadership> leadership;  // null: this process does not route
   std::unique_ptr<ActionSet> actions;

@@ -74,6 +74,14 @@ void move_on(StopTold& told, const Ack& ack) {
   }
 }
 
+/// A rung of the platform that runs the job, and what came of it: no rank says so.
+bool note_platform(StopTold& told, const Ack& ack) {
+  if (told.state == "stopped" || told.state == ack.phase) return false;
+  told.state = ack.phase;
+  told.reason = ack.reason;
+  return true;
+}
+
 }  // namespace
 
 void note(StopCourse& stop, const Command& command) {
@@ -92,6 +100,7 @@ void note(StopCourse& stop, const Command& command) {
 
 bool note(StopCourse& stop, const Ack& ack) {
   StopTold& told = stop.told;
+  if (ack.action != "stop" && !ack.action.empty()) return note_platform(told, ack);
   // Who has it already, or is past its step, gets the next revision; a launch that came later was
   // never meant.
   const bool beside = ack.phase == "refused" && (ack.reason == "duplicate" ||

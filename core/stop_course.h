@@ -19,7 +19,8 @@ struct StopCourse {
 
 /// Takes the stop's newest command. A command of another id starts over.
 void note(StopCourse& stop, const Command& command);
-/// Takes an answer to this stop. False: it changes nothing.
+/// Takes an answer to this stop, of a rank or (action stop/platform) of the platform that runs the job.
+/// False: it changes nothing.
 bool note(StopCourse& stop, const Ack& ack);
 /// The attempt has ended: a stop that a rank accepted is over. `world_size`: its ranks; 0: not known.
 void note_end(StopCourse& stop, std::uint32_t world_size);

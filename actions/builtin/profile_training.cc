@@ -51,7 +51,8 @@ std::vector<core::NotifiedIssue> firing(const core::Notification& notification) 
 
 class ProfileTraining final : public core::Action {
  public:
-  ProfileTraining(const ProfileConfig& cfg, const Environment& environment)
+  ProfileTraining(const ProfileConfig& cfg, const Environment& environment,
+                  const IntegrationName& /*name*/)
       : cfg_(cfg),
         frame_(environment),
         ledger_(environment.profiles != nullptr ? environment.profiles : &own_) {}

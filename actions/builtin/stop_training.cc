@@ -18,11 +18,13 @@
 #include "actions/integration/command_frame.h"
 #include "actions/message/message.h"
 #include "actions/stop/local_process.h"
+#include "actions/stop/stop_approvals.h"
 #include "actions/stop/stop_command.h"
 #include "actions/stop/stop_failed.h"
 #include "actions/stop/stop_guard.h"
 #include "actions/stop/stop_ledger.h"
 #include "actions/stop/stop_step.h"
+#include "core/fields/stop_request.h"
 
 namespace tocsin::actions {
 namespace {
@@ -36,6 +38,9 @@ struct StopConfig final : ActionConfig {
   StopGuards guards;
   std::uint64_t max_count = 3;
   Duration max_per = std::chrono::minutes(10);
+  std::string approval = "never";  // never | always | label=value, …
+  Duration approval_timeout = std::chrono::minutes(30);
+  std::string on_approval_timeout = "cancel";
 
   [[nodiscard]] core::Result<std::unique_ptr<core::Action>> build(
       const Environment& environment, const IntegrationName& name,
@@ -53,7 +58,8 @@ std::vector<core::NotifiedIssue> targets(const core::Notification& notification)
   for (const auto& notified : notification.issues) {
     if (notified.issue.status != core::IssueStatus::firing) continue;
     if (is(notified.issue.rule, ActionIssue::stop_failed) ||
-        is(notified.issue.rule, ActionIssue::stopped_by_hand)) {
+        is(notified.issue.rule, ActionIssue::stopped_by_hand) ||
+        is(notified.issue.rule, ActionIssue::stop_waits)) {
       continue;
     }
     const bool known = std::any_of(out.begin(), out.end(), [&](const auto& other) {
@@ -86,12 +92,16 @@ core::Issue failed_stop(const core::Issue& issue, StopFailure why, std::string d
 
 class StopTraining final : public core::Action {
  public:
-  StopTraining(const StopConfig& cfg, const Environment& environment)
+  StopTraining(const StopConfig& cfg, const Environment& environment, const IntegrationName& name)
       : cfg_(cfg),
+        name_(name.id),
+        place_(environment.place),
         frame_(environment),
         telemetry_(*environment.telemetry),
         cluster_(environment.cluster),
-        ledger_(environment.stops != nullptr ? environment.stops : &own_) {}
+        ledger_(environment.stops != nullptr ? environment.stops : &own_),
+        publish_(environment.publish),
+        approvals_(environment.approvals != nullptr ? environment.approvals : &own_approvals_) {}
 
   [[nodiscard]] core::Result<std::string> render(
       const core::Notification& notification) const override {
@@ -131,7 +141,14 @@ class StopTraining final : public core::Action {
                                      cfg_.terms.mode + " (" + command.command_id + ") because " +
                                      command.reason.summary);
     }
+    if (const std::string why = wants_word(issue);
+        !why.empty() && !ledger_->who_asked(command.command_id)) {
+      return wait_for_word(command, issue, why);
+    }
     const auto answer = ledger_->reserve(command, {cfg_.max_count, cfg_.max_per});
+    if (answer.leave == StopLedger::Leave::held_back && cfg_.approval != "never") {
+      return wait_for_word(command, issue, beyond_limit(answer));
+    }
     if (answer.leave != StopLedger::Leave::send) return not_sent(command, answer, issue);
     command.revision = answer.revision;
     return frame_.write(
@@ -139,6 +156,75 @@ class StopTraining final : public core::Action {
         "asked " + name_of(issue.run) + " to " + cfg_.terms.mode + " by " + command.command_id +
             (process_fence(issue.run.ref) ? "" : "; cooperative only, the process is not known"),
         [&] { ledger_->release(command); });
+  }
+
+  [[nodiscard]] std::string wants_word(const core::Issue& issue) const {
+    if (cfg_.approval == "never") return {};
+    if (cfg_.approval == "always") return "approval: always";
+    for (const std::string& text : label_list(cfg_.approval)) {
+      if (meets(issue, text)) return "approval: " + text;
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::string beyond_limit(const StopLedger::Answer& answer) const {
+    return "max_stops, " + std::to_string(answer.recent) + " in the last " +
+           core::to_text(cfg_.max_per);
+  }
+
+  // Nothing is asked of the run; the record of the request is what a person answers, and the leader
+  // writes the command then.
+  core::AttemptOutcome wait_for_word(const core::Command& command, const core::Issue& issue,
+                                     const std::string& why) {
+    core::AttemptOutcome out;
+    out.handles = {{"command_id", command.command_id}};
+    auto request = approvals_->find(command.command_id);
+    if (!request) {
+      request = request_for(command, issue, why);
+      if (!approvals_->begin(*request)) {
+        return declined("refused", name_of(issue.run) + " is not stopped: too many stops wait");
+      }
+      if (const auto written = publish_(core::stop_request_record(*request)); !written) {
+        approvals_->forget(request->id);
+        return not_written(std::move(out), written.error());
+      }
+    }
+    if (request->state == "waiting") {
+      out.code = "awaiting_approval";
+      out.detail = name_of(issue.run) + " waits for approval until " +
+                   core::to_rfc3339(request->until) + " (" + request->why +
+                   "): tocsin stops approve " + request->id;
+      // Told each time: its event id is the same, and who is told twice of it hears it once.
+      out.issues.push_back(stop_waits_issue(*request, cluster_, place_));
+      return out;
+    }
+    if (request->state == "approved") {
+      out.code = "already_requested";
+      out.detail =
+          name_of(issue.run) + " was approved by " + request->decided_by + ": " + request->id;
+      return out;
+    }
+    out = declined(request->state, name_of(issue.run) + " is not stopped: its stop was " +
+                                       request->state + " (" + request->id + ")");
+    return out;
+  }
+
+  [[nodiscard]] core::StopRequest request_for(const core::Command& command,
+                                              const core::Issue& issue,
+                                              const std::string& why) const {
+    core::StopRequest out;
+    out.id = command.command_id;
+    out.run = issue.run;
+    out.labels = issue.labels;
+    out.reason = command.reason;
+    out.severity = to_string(issue.severity);
+    out.terms = terms_value(cfg_.terms);
+    out.why = why;
+    out.integration = name_;
+    out.asked_at = frame_.now();
+    out.until = out.asked_at + cfg_.approval_timeout;
+    out.on_timeout = cfg_.on_approval_timeout;
+    return out;
   }
 
   core::AttemptOutcome refused(const core::Issue& issue, const Refusal& why) const {
@@ -164,9 +250,8 @@ class StopTraining final : public core::Action {
       case StopLedger::Leave::newer_attempt:
         return refused(issue, stale(answer.newest_attempt, "was asked to stop"));
       case StopLedger::Leave::held_back:
-        return refused(issue, {Refusal::Then::told, StopFailure::held_back, "refused",
-                               "max_stops, " + std::to_string(answer.recent) + " in the last " +
-                                   core::to_text(cfg_.max_per)});
+        return refused(
+            issue, {Refusal::Then::told, StopFailure::held_back, "refused", beyond_limit(answer)});
       default: {
         core::AttemptOutcome out;
         const bool withdrawn = answer.leave == StopLedger::Leave::withdrawn;
@@ -189,11 +274,16 @@ class StopTraining final : public core::Action {
   }
 
   StopConfig cfg_;
+  std::string name_;
+  std::vector<std::string> place_;
   CommandFrame frame_;
   core::Telemetry& telemetry_;
   std::string cluster_;
   StopLedger own_;  // where nobody keeps one
   StopLedger* ledger_;
+  std::function<core::Status(const core::OutRecord&)> publish_;
+  StopApprovals own_approvals_;
+  StopApprovals* approvals_;
 };
 
 core::Result<std::unique_ptr<core::Action>> StopConfig::build(
@@ -223,6 +313,16 @@ void check(config::Reader& in, const StopConfig& cfg) {
        {std::pair{"allow", &cfg.guards.allow}, std::pair{"deny", &cfg.guards.deny}}) {
     for (const std::string& text : *texts) {
       if (!parse_label(text)) in.error(key, "\"" + text + "\": expected label=value");
+    }
+  }
+  if (cfg.approval != "never" && cfg.approval != "always") {
+    const auto list = label_list(cfg.approval);
+    const bool good = !list.empty() && std::all_of(list.begin(), list.end(), [](const auto& one) {
+      return parse_label(one).has_value();
+    });
+    if (!good) {
+      in.error("approval",
+               "\"" + cfg.approval + "\": expected never, always, or label=value, label=value");
     }
   }
   if (cfg.terms.graceful > cfg.terms.total) in.error("deadline", "graceful is longer than total");
@@ -255,6 +355,14 @@ std::shared_ptr<const ActionConfig> read_stop_training(config::Reader& in) {
     limit.optional("count", cfg->max_count, config::at_least<std::uint64_t>(1), "runs …");
     limit.optional("per", cfg->max_per, config::positive(), "… in this time");
   });
+  in.optional("approval", cfg->approval,
+              "never, always, or label=value, …: such a stop waits for a person's word; then "
+              "max_stops waits for it too");
+  in.optional("approval_timeout", cfg->approval_timeout,
+              config::between<Duration>(std::chrono::seconds(1), std::chrono::hours(5 * 24)),
+              "how long it waits");
+  in.optional("on_approval_timeout", cfg->on_approval_timeout,
+              config::one_of({"cancel", "proceed"}), "what follows then");
   check(in, *cfg);
   return cfg;
 }

@@ -29,6 +29,7 @@ class Mailer;
 class MqttConnector;
 class IssueMetrics;
 class StopLedger;
+class StopApprovals;
 class ProfileLedger;
 
 /// What actions get from outside. Everything pointed to outlives every action built with it.
@@ -58,6 +59,8 @@ struct Environment {
   /// What was asked of whom, restored from `commands` before the first attempt. null: an own one
   /// that knows nothing of the time before (a command sent by hand, tests).
   StopLedger* stops = nullptr;
+  /// Stops that wait for a person's word, restored from `router-control`. null: an own one.
+  StopApprovals* approvals = nullptr;
   /// The same for profiles.
   ProfileLedger* profiles = nullptr;
   /// State series that publish_metric keeps and the app serves at /metrics/issues.

@@ -1,5 +1,7 @@
 #include "actions/contract/label_is.h"
 
+#include <algorithm>
+
 namespace tocsin::actions {
 
 std::optional<LabelIs> parse_label(std::string_view text) {
@@ -20,6 +22,21 @@ bool meets(const core::Issue& issue, std::string_view text) {
                                  ? issue.run.job
                                  : issue.labels.get(wanted->name);
   return found == wanted->value;
+}
+
+std::vector<std::string> label_list(const std::string& text) {
+  std::vector<std::string> out;
+  std::size_t at = 0;
+  while (at <= text.size()) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::size_t begin = text.find_first_not_of(' ', at);
+    if (begin < end) {
+      const std::size_t last = text.find_last_not_of(' ', end - 1);
+      out.push_back(text.substr(begin, last + 1 - begin));
+    }
+    at = end + 1;
+  }
+  return out;
 }
 
 }  // namespace tocsin::actions

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/issue.h"
 
@@ -20,5 +21,8 @@ std::optional<LabelIs> parse_label(std::string_view text);
 /// Does the issue have that label? `job` is the run's where the issue has none. False for what
 /// parse_label() does not take.
 bool meets(const core::Issue& issue, std::string_view text);
+
+/// The texts of a list such as "env=prod, team=research".
+std::vector<std::string> label_list(const std::string& text);
 
 }  // namespace tocsin::actions

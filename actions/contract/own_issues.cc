@@ -19,6 +19,7 @@ constexpr std::array<core::OwnIssue, static_cast<std::size_t>(ActionIssue::count
     {"delivery_recipient", kOfARecipient},
     {"stop_failed", kOfAStop},
     {"stopped_by_hand", kOfARun},
+    {"stop_waits", kOfARun},
 }};
 static_assert(!kOwnIssues.back().name.empty(), "an issue without a row");
 

@@ -21,6 +21,7 @@ enum class ActionIssue : std::uint8_t {
   delivery_recipient,
   stop_failed,
   stopped_by_hand,
+  stop_waits,
   count
 };
 

@@ -69,7 +69,7 @@ core::Result<std::unique_ptr<core::Action>> make_command_action(const Config& co
     return core::Error{core::Code::failed_precondition,
                        name.id + ": no commands topic to write to"};
   }
-  return std::unique_ptr<core::Action>(std::make_unique<CommandAction>(config, environment));
+  return std::unique_ptr<core::Action>(std::make_unique<CommandAction>(config, environment, name));
 }
 
 }  // namespace tocsin::actions

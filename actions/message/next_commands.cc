@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "actions/contract/shell_word.h"
 #include "actions/message/episode_words.h"
 #include "core/visible_text.h"
 
@@ -33,17 +34,6 @@ std::string mute(const core::Issue& issue, const std::string& run) {
 }
 
 }  // namespace
-
-std::string shell_word(std::string_view text) {
-  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("-_./:=,@%+").find(c) != std::string_view::npos;
-  });
-  if (plain) return std::string(text);
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
 
 std::vector<NextCommand> next_commands(const core::Issue& issue, bool ended,
                                        const std::vector<std::string>& place) {

@@ -19,7 +19,4 @@ struct NextCommand {
 std::vector<NextCommand> next_commands(const core::Issue& issue, bool ended,
                                        const std::vector<std::string>& place);
 
-/// A word as POSIX shells take it: quoted where it must be.
-std::string shell_word(std::string_view text);
-
 }  // namespace tocsin::actions

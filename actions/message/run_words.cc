@@ -30,7 +30,8 @@ bool was_stopped(const RunTold& told) {
 /// How a stop stands that has not ended the run.
 std::string stop_progress(const StopTold& stop) {
   if (stop.state == "refused") return "stop refused";
-  if (stop.state == "failed") return "stop failed";
+  if (stop.state == "failed" || stop.state == "rejected_stale") return "stop failed";
+  if (stop.state.starts_with("platform")) return "its platform is asked to stop it";
   if (stop.state == "expired") return "stop not answered";
   if (stop.state == "checkpointing") return "stopping";
   if (stop.state == "cooperative") return "stopping";

@@ -71,7 +71,8 @@ LocalStopAgent::LocalStopAgent(std::string host, std::unique_ptr<ProcessControl>
 std::vector<StopTransition> LocalStopAgent::on_command(const core::Command& command, WallTime now) {
   if (const core::Value* value = core::find(command.args, "fence")) {
     const auto fence = process_fence(*value);
-    if (fence && !fence->host.empty() && fence->host != host_) {
+    const bool other_host = fence && !fence->host.empty() && fence->host != host_;
+    if (other_host || (elsewhere_ && elsewhere_(*value))) {
       return carry_out(ladder_.on_foreign(command, now), now);
     }
   }

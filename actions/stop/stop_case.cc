@@ -52,12 +52,16 @@ void StopCase::read() {
   const Value* value = core::find(command.args, "fence");
   fence = value == nullptr ? std::nullopt : process_fence(*value);
   const Value* mode = core::find(command.args, "mode");
-  may_signal = fence.has_value() && (mode == nullptr || *mode != Value("pause"));
+  const bool reached = reach_->reaches ? reach_->reaches(command) : fence.has_value();
+  may_signal = reached && (reach_->pauses || mode == nullptr || *mode != Value("pause"));
   first_rank =
       command.ranks.empty() ? 0 : *std::min_element(command.ranks.begin(), command.ranks.end());
 }
 
-StopCase::StopCase(core::Command from) : command(std::move(from)) { read(); }
+StopCase::StopCase(core::Command from, std::shared_ptr<const StopReach> reach)
+    : command(std::move(from)), reach_(std::move(reach)) {
+  read();
+}
 
 void StopCase::renew(const core::Command& again) {
   command = again;
@@ -86,7 +90,9 @@ std::pair<WallTime, StopState> StopCase::next() const {
       }
       return {std::max(signalled, total_by_), StopState::failed};
     case StopState::platform_force:
-      return {signalled_at_ + kAfterForce, StopState::failed};
+      return {
+          signalled_at_ + (reach_->grace_after_force ? std::max(grace_, kAfterForce) : kAfterForce),
+          StopState::failed};
     default:
       return {WallTime::max(), state};
   }
@@ -99,11 +105,29 @@ void StopCase::move(StopState to, std::string reason, WallTime at, StopLadder::S
   state = to;
 }
 
+void StopCase::resume(StopState to, WallTime at) {
+  if (is_final(state) || to <= state) return;
+  state = to;
+  if (to == StopState::platform_graceful || to == StopState::platform_force) {
+    signalled_at_ = at;
+    seen_alive = true;  // or nothing would have been asked of the platform
+  }
+}
+
+std::string StopCase::why_failed() const {
+  if (state == StopState::platform_force) return "still there after " + reach_->hard;
+  if (state == StopState::platform_graceful) {
+    return "still running after " + reach_->gentle + ", " + reach_->hard +
+           " is not allowed (allow_force)";
+  }
+  return "not ended within deadline.total, and " + reach_->nothing;
+}
+
 void StopCase::signal(StopState to, std::string reason, WallTime at, StopLadder::Step& step) {
   move(to, std::move(reason), at, step);
   signalled_at_ = at;
-  step.signals.push_back(
-      {command.command_id, *fence, to == StopState::platform_force ? SIGKILL : SIGTERM});
+  step.signals.push_back({command.command_id, fence.value_or(ProcessFence{}),
+                          to == StopState::platform_force ? SIGKILL : SIGTERM});
 }
 
 void StopCase::advance(WallTime now, StopLadder::Step& step) {
@@ -122,14 +146,9 @@ void StopCase::advance(WallTime now, StopLadder::Step& step) {
                                                       : "not accepted within deadline.ack",
                     now, step);
     case StopState::platform_force:
-      return signal(to, "still running after SIGTERM and its grace", now, step);
+      return signal(to, "still running after " + reach_->gentle + " and its grace", now, step);
     case StopState::failed:
-      return move(to,
-                  state == StopState::platform_force ? "still there after SIGKILL"
-                  : state == StopState::platform_graceful
-                      ? "still running after SIGTERM, SIGKILL is not allowed (allow_force)"
-                      : "not ended within deadline.total, and there is no process to signal",
-                  now, step);
+      return move(to, why_failed(), now, step);
     default:
       return;
   }

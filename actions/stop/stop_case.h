@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,7 +18,7 @@ namespace tocsin::actions {
 /// The rungs of one stop. Deadlines count from the command's issued_at, so that reading everything
 /// again after a restart leads to the same state.
 struct StopCase {
-  explicit StopCase(core::Command from);
+  StopCase(core::Command from, std::shared_ptr<const StopReach> reach);
 
   /// The same stop, written again: for workers that started later, for a later step, or by a person
   /// on other terms.
@@ -26,6 +27,8 @@ struct StopCase {
   void move(StopState to, std::string reason, core::WallTime at, StopLadder::Step& step);
   /// To platform_graceful or platform_force, with the signal that belongs to it.
   void signal(StopState to, std::string reason, core::WallTime at, StopLadder::Step& step);
+  /// As it was recorded before a restart.
+  void resume(StopState to, core::WallTime at);
   /// Whatever is due by now.
   void advance(core::WallTime now, StopLadder::Step& step);
   /// When the next rung is due if nothing else happens, and which.
@@ -33,7 +36,7 @@ struct StopCase {
 
   core::Command command;
   StopState state = StopState::requested;
-  bool may_signal = false;  // there is a fence, and the mode ends the process
+  bool may_signal = false;  // there is something to end, and the mode ends it
   bool seen_alive = false;
   std::optional<ProcessFence> fence;
   std::uint32_t first_rank = 0;                   // whose `stopped` ends the run
@@ -43,7 +46,9 @@ struct StopCase {
 
  private:
   void read();
+  [[nodiscard]] std::string why_failed() const;
 
+  std::shared_ptr<const StopReach> reach_;
   core::WallTime ack_by_{};
   core::WallTime graceful_by_{};
   core::WallTime total_by_{};

@@ -5,6 +5,42 @@
 #include "actions/stop/stop_step.h"
 
 namespace tocsin::actions {
+namespace {
+
+void take_duration(const core::Value& map, std::string_view key, core::Duration& out) {
+  const auto* text = core::as<std::string>(core::find(map, key));
+  if (text == nullptr) return;
+  if (const auto given = core::parse_duration(*text); given && *given > core::Duration{}) {
+    out = *given;
+  }
+}
+
+}  // namespace
+
+core::Value terms_value(const StopTerms& terms) {
+  return core::ValueMap{{"mode", terms.mode},
+                        {"deadline", core::ValueMap{{"ack", core::to_text(terms.ack)},
+                                                    {"graceful", core::to_text(terms.graceful)},
+                                                    {"total", core::to_text(terms.total)}}},
+                        {"grace", core::to_text(terms.grace)},
+                        {"allow_force", terms.allow_force},
+                        {"expires", core::to_text(terms.expires)}};
+}
+
+StopTerms terms_from(const core::Value& value) {
+  StopTerms out;
+  if (const std::string mode = core::text_at(value, "mode"); !mode.empty()) out.mode = mode;
+  if (const core::Value* deadline = core::find(value, "deadline")) {
+    take_duration(*deadline, "ack", out.ack);
+    take_duration(*deadline, "graceful", out.graceful);
+    take_duration(*deadline, "total", out.total);
+  }
+  take_duration(value, "grace", out.grace);
+  take_duration(value, "expires", out.expires);
+  const auto* force = core::as<bool>(core::find(value, "allow_force"));
+  out.allow_force = force != nullptr && *force;
+  return out;
+}
 
 core::Command stop_command(const StopTerms& terms, const core::Issue& about,
                            const std::optional<core::CurrentRun>& current, core::WallTime now) {

@@ -22,6 +22,11 @@ struct StopTerms {
   core::Duration expires = std::chrono::minutes(10);   // nobody has taken it by then: void
 };
 
+/// As a map with mode, deadline{ack, graceful, total}, grace, allow_force and expires; what is missing
+/// there has its default.
+core::Value terms_value(const StopTerms& terms);
+StopTerms terms_from(const core::Value& value);
+
 /// The fenced command to the run and attempt of `about`: its launch is that of `current`, its fence
 /// the process that `about` names, its `not_before_step` the one after which all ranks leave.
 /// Revision: the attempt; who keeps the slot raises it. Who asks and why is for the caller to say.

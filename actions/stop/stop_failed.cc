@@ -20,6 +20,14 @@ std::string_view to_string(StopFailure why) noexcept {
   return kNames[static_cast<std::size_t>(why)];
 }
 
+core::Labels without_unit(const core::Labels& labels) {
+  core::Labels out;
+  for (const auto& [name, value] : labels.entries()) {
+    if (std::find(kUnit.begin(), kUnit.end(), name) == kUnit.end()) out.set(name, value);
+  }
+  return out;
+}
+
 core::Issue stop_failed_issue(const FailedStop& stop) {
   const std::string rule(own_issue(ActionIssue::stop_failed).name);
   const std::string reason(to_string(stop.why));
@@ -31,9 +39,7 @@ core::Issue stop_failed_issue(const FailedStop& stop) {
   out.time = out.starts_at = stop.at;
   out.rule = out.rule_type = rule;
   out.severity = core::Severity::error;
-  for (const auto& [name, value] : stop.labels.entries()) {
-    if (std::find(kUnit.begin(), kUnit.end(), name) == kUnit.end()) out.labels.set(name, value);
-  }
+  out.labels = without_unit(stop.labels);
   out.labels.set("rule", rule);
   out.labels.set("severity", "error");
   out.labels.set("cluster", stop.cluster);

@@ -33,6 +33,9 @@ struct FailedStop {
   core::WallTime at{};
 };
 
+/// Without what says which part of a run a rule looked at: a stop is about the whole.
+core::Labels without_unit(const core::Labels& labels);
+
 /// Severity error; the same stop failing for the same reason has the same event id, whoever says
 /// it. Stands until the run ends; one about an attempt that no longer runs times out by itself.
 core::Issue stop_failed_issue(const FailedStop& stop);

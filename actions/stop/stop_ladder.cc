@@ -89,7 +89,7 @@ StopLadder::Step StopLadder::on_command(const core::Command& command, WallTime n
   }
   replaced(command.run, command.attempt, at, step);
   make_room();
-  auto made = std::make_shared<StopCase>(command);
+  auto made = std::make_shared<StopCase>(command, reach_);
   StopCase& stop = *made;
   stops_.emplace(command.command_id, std::move(made));
   const auto run = runs_.find(command.run);
@@ -210,25 +210,33 @@ StopLadder::Step StopLadder::on_withdrawn(const core::RunUid& run, WallTime now)
   return step;
 }
 
-StopLadder::Step StopLadder::on_observed(const std::string& command_id, Observed what,
-                                         WallTime now) {
+void StopLadder::on_recorded(const std::string& command_id, StopState state, WallTime at) {
+  const auto found = stops_.find(command_id);
+  if (found != stops_.end()) found->second->resume(state, at);
+}
+
+StopLadder::Step StopLadder::on_observed(const std::string& command_id, Observed what, WallTime now,
+                                         const std::string& detail) {
   Step step;
   const auto found = stops_.find(command_id);
   if (found == stops_.end()) return step;
   StopCase& stop = *found->second;
+  const auto say = [&](std::string own) { return detail.empty() ? std::move(own) : detail; };
   switch (what) {
     case Observed::ended:
       if (stop.seen_alive) {
-        stop.move(StopState::stopped, "the process has ended", now, step);
+        stop.move(StopState::stopped, say("the " + reach_->what + " has ended"), now, step);
       } else {
-        stop.move(StopState::already_ended, "there is no such process any more", now, step);
+        stop.move(StopState::already_ended, say("there is no such " + reach_->what + " any more"),
+                  now, step);
       }
       break;
     case Observed::stale:
-      stop.move(StopState::rejected_stale, "the fence names another process", now, step);
+      stop.move(StopState::rejected_stale, say("the fence names another " + reach_->what), now,
+                step);
       break;
     case Observed::denied:
-      stop.move(StopState::failed, "not permitted to signal the process", now, step);
+      stop.move(StopState::failed, say("not permitted to signal the " + reach_->what), now, step);
       break;
     case Observed::signalled:
       stop.seen_alive = true;
@@ -255,6 +263,11 @@ std::vector<std::pair<std::string, ProcessFence>> StopLadder::watched() const {
     if (!is_final(stop->state) && stop->fence) out.emplace_back(id, *stop->fence);
   }
   return out;
+}
+
+const core::Command* StopLadder::command(const std::string& command_id) const {
+  const auto found = stops_.find(command_id);
+  return found == stops_.end() ? nullptr : &found->second->command;
 }
 
 std::optional<core::Issue> stop_failed_issue(const StopTransition& transition,

@@ -63,7 +63,7 @@ struct StopTransition {
 struct StopSignal {
   std::string command_id;
   ProcessFence fence;
-  int number = 0;  // SIGTERM or SIGKILL
+  int number = 0;  // SIGTERM or SIGKILL; of a platform: its stop, or its harder one
 };
 
 /// What looking at the process behind a fence showed.
@@ -72,6 +72,18 @@ enum class Observed {
   stale,     // the fence names another process, boot or host
   denied,    // the signal was not permitted
   signalled  // the signal was taken
+};
+
+/// Whose stops a ladder carries, and how it speaks of them.
+struct StopReach {
+  /// Can what the command's fence names be ended from here? Empty: a process of this machine can.
+  std::function<bool(const core::Command&)> reaches;
+  std::string what = "process";    // "the … has ended"
+  std::string gentle = "SIGTERM";  // "still running after …"
+  std::string hard = "SIGKILL";    // "still there after …"
+  std::string nothing = "there is no process to signal";
+  bool pauses = false;             // mode `pause` may be carried out as well
+  bool grace_after_force = false;  // what was ended hard has the grace to go, else ten seconds
 };
 
 struct StopCase;
@@ -97,6 +109,9 @@ class StopLadder {
     std::vector<StopTransition> transitions;
   };
 
+  explicit StopLadder(StopReach reach = {})
+      : reach_(std::make_shared<const StopReach>(std::move(reach))) {}
+
   /// Other actions than stop and dry runs are passed over, and what is not newer than what is
   /// known of its attempt.
   Step on_command(const core::Command& command, core::WallTime now);
@@ -106,13 +121,19 @@ class StopLadder {
   Step on_job(const core::JobEvent& event, core::WallTime now);
   /// The command was withdrawn (tombstone of its slot).
   Step on_withdrawn(const core::RunUid& run, core::WallTime now);
-  Step on_observed(const std::string& command_id, Observed what, core::WallTime now);
+  /// `detail`: what was seen, in words; empty: the ladder's own.
+  Step on_observed(const std::string& command_id, Observed what, core::WallTime now,
+                   const std::string& detail = {});
+  /// A step that this ladder took before a restart, as it was recorded then: it is not taken again.
+  void on_recorded(const std::string& command_id, StopState state, core::WallTime at);
   Step tick(core::WallTime now);
 
   /// Where every stop stands that is still known, by command id.
   [[nodiscard]] std::map<std::string, StopState> states() const;
   /// Fences of commands that are not final, to be watched for the process's end.
   [[nodiscard]] std::vector<std::pair<std::string, ProcessFence>> watched() const;
+  /// The newest revision of a stop that is known; null: none is.
+  [[nodiscard]] const core::Command* command(const std::string& command_id) const;
 
  private:
   bool is_known(const core::Command& command);
@@ -130,10 +151,11 @@ class StopLadder {
   void ended(StopCase& stop, const Run& run, core::WallTime now, Step& step) const;
   void make_room();
 
-  std::map<std::string, Case> stops_;     // by command id
-  std::map<core::RunUid, Run> runs_;      // newest attempts
-  std::deque<core::RunUid> runs_by_age_;  // for forgetting
-  std::deque<core::Ack> early_;           // acks read before their command
+  std::shared_ptr<const StopReach> reach_;  // its cases know it too
+  std::map<std::string, Case> stops_;       // by command id
+  std::map<core::RunUid, Run> runs_;        // newest attempts
+  std::deque<core::RunUid> runs_by_age_;    // for forgetting
+  std::deque<core::Ack> early_;             // acks read before their command
 };
 
 /// What people are told of it: the issue of a stop that failed, was refused, has expired or was
@@ -168,6 +190,10 @@ class LocalStopAgent {
   /// Told of every step of a stop, before the signal that belongs to it is sent.
   using Listener = std::function<void(const StopTransition& transition)>;
   void tell(Listener listener) { listener_ = std::move(listener); }
+  /// Of which fences somebody else ends what they name. Empty: of none.
+  void leave(std::function<bool(const core::Value& fence)> elsewhere) {
+    elsewhere_ = std::move(elsewhere);
+  }
   /// What happened before `at` is no news: StopTransition::replayed, and not counted.
   void started(core::WallTime at) { started_ = at; }
 
@@ -187,6 +213,7 @@ class LocalStopAgent {
   core::Log& log_;
   core::Telemetry& telemetry_;
   Listener listener_;
+  std::function<bool(const core::Value& fence)> elsewhere_;
   core::WallTime started_{};
   bool ticking_ = false;
   StopLadder ladder_;

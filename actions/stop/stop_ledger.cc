@@ -75,6 +75,14 @@ StopLedger::Answer StopLedger::reserve(const Command& wanted, const StopLimit& l
   return out;
 }
 
+std::optional<std::string> StopLedger::who_asked(const std::string& command_id) {
+  const core::MutexLock lock(mutex_);
+  for (const auto& [run, slot] : slots_) {
+    if (slot.command.command_id == command_id) return slot.command.requested_by;
+  }
+  return asked_.contains(command_id) ? std::optional<std::string>("router") : std::nullopt;
+}
+
 void StopLedger::release(const Command& command) {
   const core::MutexLock lock(mutex_);
   const auto slot = slots_.find(command.run);

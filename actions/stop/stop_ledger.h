@@ -47,6 +47,8 @@ class StopLedger {
   /// May this stop be written? Whoever may not be sent is not recorded. A stop of an attempt that
   /// was asked before is written again when workers have started since (another launch).
   Answer reserve(const core::Command& wanted, const StopLimit& limit);
+  /// Who asked by this command; nullopt: it was never written, as far as is known.
+  std::optional<std::string> who_asked(const std::string& command_id);
   /// The command of the last reserve() or resend() for this slot could not be written.
   void release(const core::Command& command);
 

@@ -24,7 +24,6 @@
 namespace tocsin::actions {
 namespace {
 
-constexpr std::size_t kMaxBody = 64 * 1024;
 constexpr long kMaxIdle = 60;   // seconds; many servers and gateways close after that
 constexpr long kMaxLife = 300;  // seconds; then the name is looked up again
 
@@ -38,7 +37,8 @@ struct Exchange {
 
 std::size_t take_body(char* data, std::size_t size, std::size_t count, void* user) noexcept {
   auto& exchange = *static_cast<Exchange*>(user);
-  const std::size_t room = kMaxBody - exchange.response.body.size();
+  const std::size_t most = exchange.request->most_body;
+  const std::size_t room = most - std::min(most, exchange.response.body.size());
   exchange.response.body.append(data, std::min(size * count, room));
   if (size * count <= room) return size * count;
   exchange.cut = true;

@@ -44,12 +44,13 @@ struct HttpRequest {
   std::optional<AwsSigning> aws;
   /// What was opened for this request: never shown. Valid while it is sent.
   std::span<const std::string> credentials;
+  std::size_t most_body = std::size_t{64} * 1024;  // of the answer; what is longer is cut
 };
 
 struct HttpResponse {
   int status = 0;
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
-  std::string body;                                          // the first 64 KiB
+  std::string body;  // its beginning: HttpRequest::most_body
 
   [[nodiscard]] std::string header(std::string_view name) const;
 };

@@ -210,6 +210,32 @@ constexpr std::array kHelp{
                 "75  the run did not end within --wait; the request stays in force\n",
                 "tocsin stop digits --reason \"wrong learning rate\"\n"
                 "tocsin stop 4e3046d4 --mode stop --force --wait 0s\n"},
+    CommandHelp{"stops", "List requested stops; approve or cancel those that wait", kReading,
+                "tocsin stops list\n"
+                "tocsin stops approve cmd_7f3k\n"},
+    CommandHelp{"stops list", "List stops that are open or wait for approval", kReading,
+                "tocsin stops list\n"
+                "tocsin stops list --all --output json\n"},
+    CommandHelp{"stops show", "Show one stop: who asked, who approved, how far it is",
+                "0   shown\n"
+                "1   ID matches no stop or several\n"
+                "3   configuration invalid\n"
+                "4   broker or journal unreachable",
+                "tocsin stops show cmd_7f3k\n"},
+    CommandHelp{"stops approve",
+                "Allow a stop that waits for approval: the server asks the run to stop",
+                "0   approved, and the run was asked\n"
+                "1   ID matches no stop or several, or the stop does not wait\n"
+                "3   configuration invalid\n"
+                "4   broker or journal unreachable\n"
+                "75  approved; no server asked the run within --wait",
+                "tocsin stops approve cmd_7f3k --comment \"loss is NaN\"\n"},
+    CommandHelp{"stops cancel", "Withdraw a stop: one that waits, or one that was requested",
+                "0   rejected or withdrawn\n"
+                "1   ID matches no stop or several, or the stop is over\n"
+                "3   configuration invalid\n"
+                "4   broker or journal unreachable",
+                "tocsin stops cancel cmd_7f3k --comment \"the peak is expected\"\n"},
     CommandHelp{"silence",
                 "Mute matching issues: no notifications and no stops until the silence ends",
                 kChoose,

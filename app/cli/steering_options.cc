@@ -8,6 +8,7 @@
 #include "app/cli/send_test.h"
 #include "app/cli/silence_commands.h"
 #include "app/cli/stop_run.h"
+#include "app/cli/stops_commands.h"
 #include "core/time.h"
 
 namespace tocsin::app {
@@ -130,6 +131,40 @@ void add_stop(CLI::App& app, CommandRun& out) {
   add_dry_run(*stop, *options);
   add_place(*stop, *options);
   stop->callback([&out, options] { out = [options] { return stop_run(*options); }; });
+}
+
+void add_stops(CLI::App& app, CommandRun& out) {
+  auto* stops = app.add_subcommand("stops");
+  stops->require_subcommand(1);
+  const auto options = std::make_shared<StopWordOptions>();
+  const auto add = [&](const char* name, int (*run)(const StopWordOptions&)) {
+    auto* command = stops->add_subcommand(name);
+    command->callback([&out, options, run] { out = [options, run] { return run(*options); }; });
+    return command;
+  };
+  const auto of_one = [&](CLI::App* command) {
+    command
+        ->add_option("id", options->id, "Command ID from `tocsin stops list`, or a unique prefix")
+        ->type_name("ID")
+        ->required();
+  };
+  auto* list = add("list", stops_list);
+  list->add_flag("--all", options->all, "Show stops that are over too");
+  add_place(*list, *options);
+  auto* show = add("show", stops_show);
+  of_one(show);
+  add_place(*show, *options);
+  auto* approve = add("approve", stops_approve);
+  of_one(approve);
+  add_duration(*approve, "--wait", options->wait,
+               "Wait up to this long for the server to ask the run; 0s does not wait "
+               "(default: 10s)");
+  auto* cancel = add("cancel", stops_cancel);
+  of_one(cancel);
+  for (CLI::App* one : {approve, cancel}) {
+    one->add_option("--comment", options->comment, "Record the reason")->type_name("TEXT");
+    add_place(*one, *options);
+  }
 }
 
 void add_silence(CLI::App& app, CommandRun& out) {

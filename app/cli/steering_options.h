@@ -8,6 +8,7 @@
 namespace tocsin::app {
 
 void add_stop(CLI::App& app, CommandRun& out);
+void add_stops(CLI::App& app, CommandRun& out);
 void add_silence(CLI::App& app, CommandRun& out);
 void add_send_test(CLI::App& app, CommandRun& out);
 void add_capture(CLI::App& app, CommandRun& out);

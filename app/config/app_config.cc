@@ -44,9 +44,10 @@ void check_when(const config::Reader& root, const AppConfig& config) {
 }
 
 // Every top-level key but `rules`.
-constexpr std::array<std::string_view, 16> kSections{
-    "transport", "topics",        "cluster", "labels", "collect", "capture", "engine",  "receivers",
-    "route",     "inhibit_rules", "router",  "http",   "log",     "plugins", "reports", "evidence"};
+constexpr std::array<std::string_view, 17> kSections{
+    "transport", "topics",    "cluster", "labels",        "collect",  "capture",
+    "engine",    "receivers", "route",   "inhibit_rules", "router",   "http",
+    "log",       "plugins",   "reports", "evidence",      "platforms"};
 
 std::vector<std::string> files_of(const config::Reader& root, const AppConfig& config,
                                   const std::string& path) {
@@ -86,6 +87,8 @@ void read(config::Reader& root, AppConfig& out) {
   root.section("evidence", "what issues were decided by, kept longer than the topics keep it",
                [&](config::Reader& in) { read(in, out.evidence); });
   actions::read_receivers(root, out.receivers);
+  root.section("platforms", "who ends a run that does not answer, where no agent on its node can",
+               [&](config::Reader& in) { out.platforms = actions::read_platforms(in); });
   out.has_route = routing::read_route(root, out.route, out.receivers.names);
   root.recurs("route.routes");
   routing::read_inhibit_rules(root, out.inhibit_rules);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct AppConfig {
   std::vector<routing::InhibitRule> inhibit_rules;
   routing::Config router;
   actions::ReceiversConfig receivers;
+  std::shared_ptr<const actions::PlatformsConfig> platforms = actions::no_platforms();
   HttpConfig http;
   std::string external_url;
   LogConfig log;

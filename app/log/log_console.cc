@@ -27,7 +27,7 @@ struct Phrase {
   std::string_view text;
 };
 
-constexpr std::array<Phrase, 26> kPhrases{{
+constexpr std::array<Phrase, 28> kPhrases{{
     {"issue_fired", "ISSUE", "",
      "{job}: {rule}[, in {shadow}] ({severity}): {summary}\t[ → {advice}]"},
     {"issue_resolved", "OVER ", kGreen,
@@ -49,6 +49,8 @@ constexpr std::array<Phrase, 26> kPhrases{{
     {"capture_answered", "REPLY", kCyan,
      "{action}: {phase}[ from step {effective_step}][: {reason}]\t[  {worker}][, run {run}]"},
     {"stop_state_changed", "STOP ", kYellow, "{from} → {to}[: {reason}]\t[  run {run}]"},
+    {"platform_asked", "STOP ", kYellow, "{detail}\t[  {command}]"},
+    {"platform_unreachable", "WARN ", kYellow, "{detail}; asked again\t[  {command}]"},
     {"started", "INFO ", "", "tocsin {version} listens on http://{http}"},
     {"ready", "INFO ", kGreen, "ready: {transport}\t  http://{http}/metrics"},
     {"stopping", "INFO ", "", "stopping (signal {signal}); a second signal ends at once"},

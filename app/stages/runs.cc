@@ -3,22 +3,27 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/fields/stop_request.h"
 #include "core/topics.h"
 #include "ingest/ingest.h"
 
 namespace tocsin::app {
 
-RunsStage::RunsStage(RunBoard& board, actions::StopLedger& ledger, actions::ProfileLedger& profiles,
+RunsStage::RunsStage(RunBoard& board, actions::StopLedger& ledger,
+                     actions::StopApprovals& approvals, actions::ProfileLedger& profiles,
                      std::string cluster, std::function<bool()> leads)
     : board_(board),
       ledger_(ledger),
+      approvals_(approvals),
       profiles_(profiles),
-      source_("/" + std::move(cluster) + "/router"),
+      cluster_(std::move(cluster)),
+      source_("/" + cluster_ + "/router"),
       leads_(std::move(leads)),
       muster_([this](const core::RunUid& run) { return board_.find(run); }) {
   wiring_.name = "runs";
   wiring_.part = "router";
-  wiring_.topics = {core::topic::kRegistry, core::topic::kCommands, core::topic::kAcks};
+  wiring_.topics = {core::topic::kRegistry, core::topic::kCommands, core::topic::kAcks,
+                    core::topic::kRouterControl};
   wiring_.fetch_wait = std::chrono::milliseconds(100);  // what comes ends it at once
   wiring_.writer = "runs";
 }
@@ -26,6 +31,11 @@ RunsStage::RunsStage(RunBoard& board, actions::StopLedger& ledger, actions::Prof
 core::Status RunsStage::open(const Instant& /*now*/) {
   inputs_.clear();
   again_.clear();
+  // Nobody knows what became of them: the topic says it.
+  for (const core::Command& one : allowed_) ledger_.release(one);
+  allowed_.clear();
+  words_.clear();
+  taken_ = begun_ = 0;
   board_.set_complete(false);
   return core::ok();
 }
@@ -49,6 +59,7 @@ std::optional<Refusal> RunsStage::handle(const core::RecordView& record,
     }
     return std::nullopt;
   }
+  if (record.topic == core::topic::kRouterControl) return note_request(record);
   if (record.topic == core::topic::kAcks) {
     const auto ack = ingest::decode_ack(record);
     if (!ack) return Refusal{"bad_ack", ack.error().message};
@@ -71,6 +82,34 @@ std::optional<Refusal> RunsStage::handle(const core::RecordView& record,
   return std::nullopt;
 }
 
+// Other kinds of records are the router's, which also says what is wrong with one.
+std::optional<Refusal> RunsStage::note_request(const core::RecordView& record) {
+  const std::string prefix = std::string(core::kApprovalPrefix) + "/";
+  const std::string key(record.key.value_or(""));
+  if (!key.starts_with(prefix)) return std::nullopt;
+  const std::string id = key.substr(prefix.size());
+  if (record.tombstone) {
+    approvals_.on_record(id, std::nullopt);
+  } else if (auto request = core::read_stop_request(record.text()); request && request->id == id) {
+    approvals_.on_record(id, std::move(*request));
+  }
+  return std::nullopt;
+}
+
+void RunsStage::follow_words(core::WallTime now) {
+  auto due = approvals_.due(
+      ledger_, [this](const core::RunUid& run) { return board_.find(run); }, cluster_, now);
+  for (const auto& request : due.decided) words_.push_back(core::stop_request_record(request));
+  for (const auto& issue : due.issues) words_.push_back(ingest::encode_issue(issue));
+  for (auto& command : due.commands) allowed_.push_back(std::move(command));
+}
+
+void RunsStage::committed(const Instant& /*now*/) {
+  allowed_.erase(allowed_.begin(), allowed_.begin() + static_cast<std::ptrdiff_t>(begun_));
+  taken_ -= begun_;
+  begun_ = 0;
+}
+
 // A rank had passed the first step of a trace when it heard of it.
 void RunsStage::ask_again(const core::Ack& ack, core::WallTime now) {
   if (!board_.complete() || !leads_()) return;
@@ -85,6 +124,11 @@ StageOutput RunsStage::take(const Instant& /*now*/) {
     out.records.push_back({0, ingest::encode_command(command, source_)});
   }
   again_.clear();
+  for (; taken_ < allowed_.size(); ++taken_) {
+    out.records.push_back({0, ingest::encode_command(allowed_[taken_], source_)});
+  }
+  for (auto& record : words_) out.records.push_back({0, std::move(record)});
+  words_.clear();
   return out;
 }
 
@@ -95,6 +139,7 @@ std::optional<core::Duration> RunsStage::tick(const StageTick& tick) {
                                     [&](std::int32_t one) { return tick.live(one); }));
   }
   if (board_.complete() && leads_()) {
+    follow_words(tick.now.wall);
     for (auto& later : muster_.due(tick.now.wall)) {
       if (auto command = ledger_.put_off(std::move(later))) again_.push_back(*std::move(command));
     }

@@ -18,6 +18,7 @@ StopsStage::StopsStage(StopsOptions options, std::unique_ptr<actions::ProcessCon
   if (options_.here) {
     agent_.tell([here = options_.here](const auto& transition) { here->note(transition); });
   }
+  agent_.leave(options_.elsewhere);
   wiring_.name = "stops";
   wiring_.part = "router";
   wiring_.topics = {core::topic::kCommands, core::topic::kAcks, core::topic::kRegistry};

@@ -2,6 +2,7 @@
 // answer in time. What people must be told of a stop that came to nothing goes to `issues`.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -19,6 +20,8 @@ struct StopsOptions {
   std::string host;
   std::string cluster;
   std::shared_ptr<StopsHere> here;  // may be null; told of every stop of this node
+  /// Is what a fence names ended by somebody else? Empty: never.
+  std::function<bool(const core::Value& fence)> elsewhere;
 };
 
 class StopsStage final : public Stage {

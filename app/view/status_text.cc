@@ -139,6 +139,7 @@ std::vector<const TopicView::SeenIssue*> open_issues(const TopicView& view) {
 
 std::string stop_phase(const TopicView::SeenStop& stop) {
   if (stop.command.dry_run) return "dry run";
+  if (stop.told.state.starts_with("platform")) return core::visible(stop.told.state);
   return stop.newest ? core::visible(stop.newest->phase) : "asked, no answer yet";
 }
 

@@ -31,6 +31,11 @@ bool StopProgress::on_command(const core::Command& command) {
 
 bool StopProgress::on_ack(const core::Ack& ack) {
   if (ack.command_id != command_.command_id) return false;
+  if (ack.action == actions::kPlatformAck) {
+    platform_ = ack.phase == "platform_force" ? "its platform was asked again, harder"
+                                              : "its platform was asked to end it";
+    return true;
+  }
   heard_.insert(ack.rank);
   if (ack.phase == "refused") {
     // Who has it already, or is past its step, gets the next revision.
@@ -84,6 +89,7 @@ std::string StopProgress::sentence(core::WallTime now) const {
     case StopEnd::open:
       break;
   }
+  if (!platform_.empty()) return platform_;
   if (heard_.empty()) return "no rank has replied yet";
   std::string out = of_ranks(stopped_.size(), world_size_) + " stopped";
   if (world_size_ == 1)

@@ -52,6 +52,7 @@ class StopProgress {
   std::string outcome_;  // of the job, once it has ended
   std::uint32_t newer_ = 0;
   std::string failure_;
+  std::string platform_;  // what was asked of it
 };
 
 }  // namespace tocsin::app

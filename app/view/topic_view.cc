@@ -171,7 +171,8 @@ void TopicView::apply_command(const core::RecordView& record) {
 }
 
 void TopicView::apply_ack(core::Ack ack) {
-  if (ack.action != "stop") return;
+  const bool platform = ack.action == actions::kPlatformAck;
+  if (ack.action != "stop" && !platform) return;
   core::StopCourse& course = courses_[ack.command_id];
   course.told.command_id = ack.command_id;
   if (const auto run = runs_.find(ack.run); run != runs_.end()) {
@@ -182,6 +183,7 @@ void TopicView::apply_ack(core::Ack ack) {
   const bool of_newest =
       asked != stops_.end() && asked->second.command.command_id == ack.command_id;
   if (of_newest) asked->second.told = course.told;
+  if (platform) return;  // no rank has answered
   if (!ack.checkpoint_path.empty()) {
     checkpoints_[ack.command_id] = ack;
     if (of_newest) asked->second.checkpoint = ack;
@@ -199,12 +201,23 @@ void TopicView::apply_ack(core::Ack ack) {
 void TopicView::apply_control(const core::RecordView& record) {
   constexpr std::string_view kSilence = "silence/";
   const std::string_view key = record.key.value_or("");
+  if (key.starts_with(core::kApprovalPrefix)) return apply_request(record);
   if (!key.starts_with(kSilence)) return;
   const std::string id(key.substr(kSilence.size()));
   if (record.tombstone) {
     silences_.erase(id);
   } else if (auto silence = routing::read_silence(record.text())) {
     silences_[id] = std::move(*silence);
+  }
+}
+
+void TopicView::apply_request(const core::RecordView& record) {
+  const std::string key(record.key.value_or(""));
+  const std::string id = key.substr(std::min(key.size(), core::kApprovalPrefix.size() + 1));
+  if (record.tombstone) {
+    stop_requests_.erase(id);
+  } else if (auto request = core::read_stop_request(record.text())) {
+    stop_requests_[id] = std::move(*request);
   }
 }
 
@@ -217,6 +230,7 @@ void TopicView::narrow_to(const core::RunUid& run) {
   std::erase_if(issues_, [&](const auto& entry) { return entry.second.newest.run.uid != run; });
   deliveries_.clear();
   silences_.clear();
+  std::erase_if(stop_requests_, [&](const auto& one) { return one.second.run.uid != run; });
   remarks_.clear();
   refused_ = {};
   of_one_run_ = true;
@@ -229,13 +243,17 @@ core::Resolution TopicView::outlived(const core::Issue& issue) const {
   const core::JobEvent& newest = run->second;
   if (issue.run.attempt > 0 && issue.run.attempt < newest.run.attempt)
     return core::Resolution::superseded;
-  const bool by_hand = actions::is(issue.rule, actions::ActionIssue::stopped_by_hand);
+  const bool by_hand = actions::is(issue.rule, actions::ActionIssue::stopped_by_hand) ||
+                       actions::is(issue.rule, actions::ActionIssue::stop_waits);
   return by_hand && newest.phase == core::JobPhase::ended ? core::Resolution::job_ended
                                                           : core::Resolution::none;
 }
 
 void TopicView::forget(core::WallTime before) {
   std::set<core::RunUid> needed;
+  std::erase_if(stop_requests_, [&](const auto& one) {
+    return one.second.state != "waiting" && one.second.asked_at < before;
+  });
   std::erase_if(issues_, [&](const auto& entry) {
     const core::Issue& issue = entry.second.newest;
     const bool over =

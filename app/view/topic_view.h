@@ -13,6 +13,7 @@
 
 #include "app/recordings/moment.h"
 #include "core/command.h"
+#include "core/fields/stop_request.h"
 #include "core/issue.h"
 #include "core/notification.h"
 #include "core/record_source.h"
@@ -94,6 +95,10 @@ class TopicView {
   [[nodiscard]] const std::map<std::string, routing::Silence>& silences() const {
     return silences_;
   }
+  /// By command id: stops that wait for a person's word, or waited.
+  [[nodiscard]] const std::map<std::string, core::StopRequest>& stop_requests() const {
+    return stop_requests_;
+  }
   [[nodiscard]] const Refused& refused() const { return refused_; }
 
  private:
@@ -106,6 +111,7 @@ class TopicView {
   void apply_command(const core::RecordView& record);
   void apply_ack(core::Ack ack);
   void apply_control(const core::RecordView& record);
+  void apply_request(const core::RecordView& record);
 
   std::map<core::RunUid, core::Command> pauses_;
   std::map<core::RunUid, core::JobEvent> runs_;
@@ -118,6 +124,7 @@ class TopicView {
   std::vector<std::string> remarks_;
   std::map<std::pair<core::RunUid, std::string>, core::RuleStatusEvent> rules_;
   std::map<std::string, routing::Silence> silences_;
+  std::map<std::string, core::StopRequest> stop_requests_;
   Refused refused_;
   bool of_one_run_ = false;
   std::string wanted_id_;

@@ -92,7 +92,7 @@ std::string stop_line(const core::Command& command, const std::string& job, bool
 
 std::string ack_line(const core::Ack& ack, bool colour) {
   LineLog log(ack.time, colour);
-  if (ack.action == "stop") {
+  if (ack.action == "stop" || ack.action == actions::kPlatformAck) {
     log_ack(log, ack);
     return log.line;
   }

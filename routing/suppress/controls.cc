@@ -6,6 +6,7 @@
 
 #include "core/text.h"
 #include "core/visible_text.h"
+#include "routing/suppress/approvals.h"
 #include "routing/suppress/silences.h"
 
 namespace tocsin::routing {
@@ -20,6 +21,9 @@ std::unique_ptr<ControlRecords> make() {
 }
 
 constexpr std::array kControlKinds{
+    ControlKind{"approval", "approval/<command id>",
+                "`stop_training`; people, by `tocsin stops`; the leader's `runs`",
+                "nobody waits for it any more", make<Approvals>},
     ControlKind{"silence", "silence/<id>", "people, by `tocsin silence`",
                 "the silence is taken back", make<Silences>},
 };

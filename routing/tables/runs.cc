@@ -244,7 +244,8 @@ void Runs::note_withdrawn(const core::RunUid& of) {
 
 RunEffects Runs::note(const core::Ack& ack, WallTime now) {
   const std::string uid = core::to_text(ack.run);
-  RunState* run = ack.action == "stop" ? table_.find(uid) : nullptr;
+  const bool stops = ack.action == "stop" || ack.action == "stop/platform";
+  RunState* run = stops ? table_.find(uid) : nullptr;
   // Commands and acks are two topics: an answer may be read before its command.
   if (run == nullptr || ack.attempt != run->attempt || !concerns(*run, ack.command_id)) return {};
   const bool first = !run->stop || run->stop->told.answers.accepted == 0;

@@ -79,6 +79,7 @@ void build_leader(Process& process, const RoleParts& parts, Random random) {
   core::Telemetry& telemetry = *process.ground().telemetry;
   auto& board = process.keep(std::make_unique<app::RunBoard>());
   auto& ledger = process.keep(std::make_unique<actions::StopLedger>());
+  auto& approvals = process.keep(std::make_unique<actions::StopApprovals>());
   auto& profiles = process.keep(std::make_unique<actions::ProfileLedger>());
   auto& chance = process.keep(std::make_unique<Random>(random));
   app::AppConfig config;
@@ -89,6 +90,7 @@ void build_leader(Process& process, const RoleParts& parts, Random random) {
   environment.telemetry = &telemetry;
   environment.host = kHost;
   environment.stops = &ledger;
+  environment.approvals = &approvals;
   environment.profiles = &profiles;
   environment.current_run = [&board](const core::RunUid& run) { return board.find(run); };
   auto built = app::ActionSet::build(config, process.transport(), environment);
@@ -97,7 +99,7 @@ void build_leader(Process& process, const RoleParts& parts, Random random) {
   process.lead();
   const auto leads = [&process] { return process.leads(); };
 
-  process.add(std::make_unique<app::RunsStage>(board, ledger, profiles, "", leads));
+  process.add(std::make_unique<app::RunsStage>(board, ledger, approvals, profiles, "", leads));
   app::RouteOptions route;
   route.route = parts.scenario->route;
   route.inhibit_rules = parts.scenario->inhibit_rules;

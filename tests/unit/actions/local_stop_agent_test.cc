@@ -73,6 +73,23 @@ TEST(LocalStopAgent, PassesOverProcessesOfOtherMachines) {
   EXPECT_THAT(node.processes->signals, IsEmpty());
 }
 
+// The platform that runs it ends it: a signal from here would be a second stop.
+TEST(LocalStopAgent, LeavesAloneWhatAPlatformEnds) {
+  Agent node;
+  node.agent->leave(
+      [](const core::Value& fence) { return core::text_at(fence, "platform") == "slurm"; });
+  auto command = stop_command();
+  core::ValueMap fence = *core::as<core::ValueMap>(fence_value(kFence));
+  fence.emplace_back("platform", "slurm");
+  command.args = core::ValueMap{{"fence", fence}};
+  EXPECT_THAT(node.agent->on_command(command, kStart), IsEmpty());
+  EXPECT_THAT(node.agent->tick(kStart + 1h), IsEmpty());
+  EXPECT_THAT(node.processes->signals, IsEmpty());
+  node.agent->on_command(stop_command(), kStart);
+  node.agent->tick(kStart + 30s);
+  EXPECT_THAT(node.processes->signals, ElementsAre(SIGTERM));
+}
+
 TEST(LocalStopAgent, NeverSignalsAProcessThatIsNotTheFencedOne) {
   Agent node;
   node.agent->tick(kStart);

@@ -1,5 +1,7 @@
 #include "actions/message/next_commands.h"
 
+#include "actions/contract/shell_word.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -71,9 +71,10 @@ class RunsStageTest : public testing::Test {
 
   RunBoard board_;
   actions::StopLedger stops_;
+  actions::StopApprovals approvals_;
   actions::ProfileLedger profiles_;
   bool leads_ = true;
-  RunsStage stage_{board_, stops_, profiles_, "default", [this] { return leads_; }};
+  RunsStage stage_{board_, stops_, approvals_, profiles_, "default", [this] { return leads_; }};
 };
 
 TEST_F(RunsStageTest, ATraceThatCameTooLateIsAskedForOnceMore) {

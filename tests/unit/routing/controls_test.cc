@@ -25,7 +25,7 @@ std::string refusal(std::string_view key) {
 
 TEST(Controls, AKeyOfNoKindIsRefusedWithTheKindsThereAre) {
   EXPECT_THAT(refusal("acks/one"), AllOf(HasSubstr("\"acks/one\""), HasSubstr("silence/<id>")));
-  EXPECT_THAT(refusal("silence"), HasSubstr("expected silence/<id>"));
+  EXPECT_THAT(refusal("silence"), HasSubstr("expected approval/<command id>, silence/<id>"));
   EXPECT_THAT(refusal("silense/sil_one"), HasSubstr("did you mean \"silence/\"?"));
   EXPECT_THAT(refusal(""), HasSubstr("unknown key \"\""));
 }
@@ -50,12 +50,12 @@ TEST(Controls, KindsAreAscendingAndSayWhoWritesThemAndWhatATombstoneMeans) {
 
 TEST(Controls, TheStateOfAKindThatIsNotThereIsLeftAlone) {
   Controls controls;
-  EXPECT_EQ(controls.restore("approval", "one", "{}"), std::nullopt);
+  EXPECT_EQ(controls.restore("unheard", "one", "{}"), std::nullopt);
   Harness h;
   h.open();
-  EXPECT_TRUE(h.router().restore("approval/one", "not even JSON"));
+  EXPECT_TRUE(h.router().restore("unheard/one", "not even JSON"));
   h.commit();
-  EXPECT_EQ(h.changelog.count("approval/one"), 0U) << "no tombstone: a later version may know it";
+  EXPECT_EQ(h.changelog.count("unheard/one"), 0U) << "no tombstone: a later version may know it";
 }
 
 TEST(Controls, ThePageHasARowForEachKind) {
@@ -67,6 +67,20 @@ TEST(Controls, ThePageHasARowForEachKind) {
                             " | " + std::string(kind.tombstone) + " |";
     EXPECT_THAT(text.str(), HasSubstr(row));
   }
+}
+
+// The router keeps none of them, and says what is wrong with one.
+TEST(Controls, AnApprovalIsCheckedAndNotKept) {
+  Controls controls;
+  const std::string good =
+      R"({"id":"cmd_a","run":{"uid":"4e3046d4-8c1f-5278-82e3-ea3595bc5999","attempt":1},"state":"waiting"})";
+  EXPECT_TRUE(controls.apply("approval/cmd_a", good, kStart));
+  EXPECT_FALSE(controls.apply("approval/cmd_b", good, kStart)) << "another id";
+  EXPECT_FALSE(controls.apply("approval/cmd_a", "{}", kStart));
+  EXPECT_TRUE(controls.apply("approval/cmd_a", std::nullopt, kStart));
+  std::vector<StateRecord> kept;
+  controls.snapshot(kept);
+  EXPECT_TRUE(kept.empty());
 }
 
 }  // namespace

@@ -1,0 +1,56 @@
+// Stops that wait for a person's word (docs/approvals.md): which, until when, and what follows from the
+// word.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "actions/stop/stop_ledger.h"
+#include "core/command.h"
+#include "core/current_run.h"
+#include "core/issue.h"
+#include "core/mutex.h"
+#include "core/stop_request.h"
+#include "core/time.h"
+
+namespace tocsin::actions {
+
+/// The records `approval/<command id>` of `router-control`, as far as they have been read or written
+/// here. No clock, no I/O: a restart rebuilds it from the topic. Thread-safe.
+class StopApprovals {
+ public:
+  /// A record of the topic; nullopt: taken back.
+  void on_record(const std::string& id, std::optional<core::StopRequest> request);
+  [[nodiscard]] std::optional<core::StopRequest> find(const std::string& id) const;
+  /// Takes a request that is about to be written. False: there is one of that id, which stays.
+  bool begin(const core::StopRequest& request);
+  /// It could not be written.
+  void forget(const std::string& id);
+
+  struct Due {
+    std::vector<core::StopRequest> decided;  // to be written
+    std::vector<core::Command> commands;     // to be written, reserved in the ledger
+    std::vector<core::Issue> issues;         // what people hear of it
+  };
+  using Find = std::function<std::optional<core::CurrentRun>(const core::RunUid&)>;
+  /// What follows by now. Only for the leader, once it has read everything: a command is made where a
+  /// word was given and none was written yet, and its time has not passed.
+  Due due(StopLedger& ledger, const Find& find, const std::string& cluster, core::WallTime now);
+
+ private:
+  mutable core::Mutex mutex_;
+  std::map<std::string, core::StopRequest> requests_ GUARDED_BY(mutex_);
+  std::set<std::string> rejected_ GUARDED_BY(mutex_);  // people are to hear that it waits no more
+};
+
+/// The issue by which people hear that a stop waits: `commands` name it. It is over once somebody has
+/// decided, or the attempt has ended.
+core::Issue stop_waits_issue(const core::StopRequest& request, const std::string& cluster,
+                             const std::vector<std::string>& place);
+core::Issue stop_waits_over(const core::StopRequest& request, const std::string& cluster);
+
+}  // namespace tocsin::actions
