@@ -99,6 +99,6 @@ def test_a_file_that_is_not_yaml_is_explained(tmp_path, text, where, words):
 def test_time_intervals_are_not_inherited(tmp_path, key):
     text = "time_intervals: [{name: nights, intervals: [{weekdays: [sunday]}]}]\n" + routes(
         f"{{matchers: ['rule=\"overfit\"'], {key}: [nights], routes: [{{matchers: ['job=\"x\"']%s}}]}}")
-    [warning] = warned(tmp_path, text % "")
+    [warning] = [line for line in warned(tmp_path, text % "") if "not inherited" in line]
     assert warning.startswith("t.yaml:8:") and "time intervals are not inherited: the route of line 8 below is told at all times" in warning
-    assert warned(tmp_path, text % f", {key}: []") == []
+    assert not [line for line in warned(tmp_path, text % f", {key}: []") if "not inherited" in line]

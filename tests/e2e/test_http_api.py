@@ -97,7 +97,7 @@ def served(server, configured, tmp_path, transport, send):
     identity = amtool("silence", "add", "--author=ada", "--comment=known", "--duration=2h", "job=quiet").strip()
     assert identity.startswith("sil_")
     assert "known" in amtool("silence", "query")
-    assert amtool("silence", "update", "--comment=known, and longer", "--duration=3h", identity).strip().endswith(identity)
+    assert identity in amtool("silence", "update", "--comment=known, and longer", "--duration=3h", identity)
     assert "known, and longer" in amtool("silence", "query")
     amtool("alert", "add", "GpuFellOff", "job=quiet", "--annotation=summary=GPU 3 is gone")
     amtool("alert", "add", "GpuFellOff", "job=loud", "--annotation=summary=GPU 3 is gone")

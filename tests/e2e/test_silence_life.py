@@ -24,6 +24,10 @@ http:
 """
 
 
+def just_now():
+    return datetime.datetime.now(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
+
+
 class Place:
     def __init__(self, server, folder):
         (folder / "shift").write_text(TOKEN + "\n")
@@ -65,7 +69,7 @@ def test_a_silence_that_ends_with_the_problem_does_so_after_kills(server, tmp_pa
     assert wait_for(lambda: "digits" in place.told(), 30)
     identity = place.silence("add", "--job", "digits", "--until-resolved", "--quiet-for", "1s", "--comment", "swapping the card").splitlines()[0]
     place.start()
-    place.alert("digits", endsAt="2026-01-02T03:04:05Z")
+    place.alert("digits", endsAt=just_now())
     assert wait_for(lambda: "ended_by" in place.silences("--all")[identity], 60), "the router ends it"
     ended = place.silences("--all")[identity]
     assert ended["ended_by"] == "resolved" and ended["version"] == 2 and identity not in place.silences()
@@ -129,7 +133,7 @@ def test_a_preview_lists_what_fires_and_what_ended(server, tmp_path):
     JournalWriter(tmp_path / "data").append(*[scalar("now", "loss", "NaN" if step == 3 else 1.0, step, job="now") for step in range(5)])
     place.program.wait_for("issue_fired", job="now")
     place.alert("over")
-    place.alert("over", endsAt=datetime.datetime.now(datetime.timezone.utc).isoformat().replace("+00:00", "Z"))
+    place.alert("over", endsAt=just_now())
     place.alert("over too")
     assert wait_for(lambda: "matching open issues: 1; ended in the last 24 h: 0" in place.silence("preview", 'job="over too"'), 30)
     out = place.silence("preview", 'job=~"now|over.*"')

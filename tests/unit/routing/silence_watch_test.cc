@@ -88,6 +88,7 @@ TEST_F(SilenceWatchTest, AnIssueFiredUntilItsEndWasHeardOf) {
   add(silence);
   h.at(1h + 1s);
   core::Issue over = h.issue(kNan, core::IssueStatus::resolved);
+  over.starts_at = kStart;
   over.ends_at = kStart + 30min;  // before the silence, which was asked for while it seemed to fire
   h.report(over);
   h.at(2h);
