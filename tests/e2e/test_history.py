@@ -51,7 +51,7 @@ def test_the_audit_finds_what_is_lost(server, tmp_path):
         program.wait_for("ready", timeout=60)
         for name in ("one", "two", "three"):
             issue(config, name)
-        messages = in_state(config, "delivered", 3)
+        messages = sorted(in_state(config, "delivered", 3), key=lambda one: one["attempts"][0]["at"])  # the log begins with the first
         code, verdict = ask("history", "--audit", config=config)
         assert code == 0 and verdict["notifications"] == 3 and verdict["states"] == {"delivered": 3} and verdict["position_known"], verdict
         assert program.stop() == 0

@@ -18,7 +18,7 @@ def router(folder, receiver, **more):
     path.write_text(json.dumps({
         "transport": {"journal": str(folder / "data")}, "http": {"listen": "127.0.0.1:0"},
         "receivers": {"r": {"webhook": hook}, "none": {}},
-        "route": {"receiver": "r", "group_by": ["alertname"], "group_wait": "0s",
+        "route": {"receiver": "r", "group_by": ["alertname"], "group_wait": "0s", "group_interval": "2s",
                   "routes": [{"matchers": ['rule=~"delivery_.*"'], "receiver": "none"}]}}))
     return path
 
