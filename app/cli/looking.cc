@@ -6,7 +6,6 @@
 
 #include "app/config/transport_settings.h"
 #include "app/process/exit_code.h"
-#include "ingest/group_positions.h"
 
 namespace tocsin::app {
 namespace {
