@@ -1,5 +1,4 @@
 #include "core/topics.h"
-#include "core/deadletter_topic.h"
 
 #include <chrono>
 

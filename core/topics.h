@@ -26,6 +26,7 @@ inline constexpr const char* kRouterState = "router-state";
 inline constexpr const char* kRouterControl = "router-control";
 inline constexpr const char* kRouterOutbox = "router-outbox";
 inline constexpr const char* kRouterDeliveries = "router-deliveries";
+inline constexpr const char* kRouterDeadletter = "router-deadletter";
 inline constexpr const char* kMetrics = "metrics";
 inline constexpr const char* kDlq = "dlq";
 }  // namespace topic

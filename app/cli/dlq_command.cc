@@ -16,7 +16,6 @@
 #include "app/view/refused_records.h"
 #include "app/view/replay_plan.h"
 #include "app/view/topic_view.h"
-#include "core/deadletter_topic.h"
 #include "core/system_clock.h"
 #include "core/text_table.h"
 #include "core/topics.h"

@@ -110,6 +110,13 @@ core::Result<std::optional<core::Delivery>> next_attempt(core::RecordSource& del
 
 int probe(const EndpointOptions& options, const AppConfig& config, const Looking& looking,
           const actions::EndpointOrder& order) {
+  // Followed from before the look: what is tried meanwhile is an answer too.
+  ingest::SourceOptions from;
+  from.topics = {core::topic::kRouterDeliveries};
+  from.start = ingest::Start::end;
+  auto deliveries = looking.transport().source(std::move(from));
+  if (!deliveries) return refuse(deliveries.error());
+  (void)(*deliveries)->poll(10ms, 1, [](const core::RecordView&) {});
   const auto seen =
       read_endpoints(looking.transport(), actions::lane_options(config.receivers, config.cluster),
                      config.receivers, order.at);
@@ -127,13 +134,6 @@ int probe(const EndpointOptions& options, const AppConfig& config, const Looking
     return tell_order(options, order.deed, core::Value(),
                       "is " + one->stand.held + "; first: tocsin endpoint enable", kFailed);
   }
-  ingest::SourceOptions from;
-  from.topics = {core::topic::kRouterDeliveries};
-  from.start = ingest::Start::end;
-  auto deliveries = looking.transport().source(std::move(from));
-  if (!deliveries) return refuse(deliveries.error());
-  // Its end is where it stands after the first poll.
-  (void)(*deliveries)->poll(10ms, 1, [](const core::RecordView&) {});
   if (auto written = write_order(looking, order); !written) return refuse(written.error());
   const auto attempt = next_attempt(**deliveries, order, options.wait);
   if (!attempt) return refuse(attempt.error());

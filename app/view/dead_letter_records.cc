@@ -1,7 +1,6 @@
 #include "app/view/dead_letter_records.h"
 
 #include "actions/actions.h"
-#include "core/deadletter_topic.h"
 #include "core/identity.h"
 #include "core/json.h"
 #include "core/topics.h"

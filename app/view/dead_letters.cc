@@ -5,7 +5,6 @@
 #include "actions/actions.h"
 #include "app/view/dead_letter_records.h"
 #include "app/view/view_words.h"
-#include "core/deadletter_topic.h"
 #include "core/fields/outbox.h"
 #include "core/topics.h"
 #include "core/visible_text.h"

@@ -17,7 +17,7 @@ def dead(config, hook, name):
     """A notification that was given up: the far side refused it twice."""
     hook.answer(400, 2)
     issue(config, name)
-    return wait_for(lambda: [one for one in letters(config) if name in str(one)], 30, f"dead letter {name}")[0]
+    return wait_for(lambda: [one for one in letters(config) if f"{name} is wrong" in str(one)], 30, f"dead letter {name}")[0]
 
 
 def test_a_dead_notification_is_sent_again_under_its_id(server, tmp_path):

@@ -18,14 +18,13 @@ def router(folder, receiver, **more):
     path.write_text(json.dumps({
         "transport": {"journal": str(folder / "data")}, "http": {"listen": "127.0.0.1:0"},
         "receivers": {"r": {"webhook": hook}, "none": {}},
-        "route": {"receiver": "r", "group_by": ["alertname"], "group_wait": "0s",
+        "route": {"receiver": "r", "group_by": ["alertname"], "group_wait": "0s", "group_interval": "2s",
                   "routes": [{"matchers": ['rule=~"delivery_.*"'], "receiver": "none"}]}}))
     return path
 
 
-def issue(config, name, status="firing", began=None, value=None):
-    """One issue of that name as another producer writes it. `value`: bytes in its place."""
-    folder = json.loads(config.read_text())["transport"]["journal"]
+def issue_event(name, status="firing", began=None):
+    """(headers, data) of one issue of that name, as another producer writes it."""
     now = time.time()
     data = {"status": status, "labels": {"alertname": name, "rule": "r", "severity": "error"},
             "annotations": {"summary": f"{name} is wrong"}, "starts_at": at(began or now), "expiry": "explicit"}
@@ -33,8 +32,15 @@ def issue(config, name, status="firing", began=None, value=None):
         data["ends_at"] = at(now)
     heads = {"ce_specversion": "1.0", "ce_type": "dev.tocsin.issue.v1", "ce_source": "/test", "ce_id": f"evt_{name}_{time.time_ns()}",
              "ce_time": at(now), "content-type": "application/json"}
+    return heads, data
+
+
+def issue(config, name, status="firing", began=None, value=None):
+    """Writes one to the journal; when. `value`: bytes in its place."""
+    heads, data = issue_event(name, status, began)
+    folder = json.loads(config.read_text())["transport"]["journal"]
     journal.append(folder, ("issues", "", value or json.dumps(data), [(key, one.encode()) for key, one in heads.items()]))
-    return now
+    return time.time()
 
 
 def ask(*words, config):

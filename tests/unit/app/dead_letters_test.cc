@@ -9,7 +9,6 @@
 #include "app/view/refused_records.h"
 #include "app/view/replay_plan.h"
 #include "app/view/topic_view.h"
-#include "core/deadletter_topic.h"
 #include "core/fields/outbox.h"
 #include "core/labels.h"
 #include "core/topics.h"
