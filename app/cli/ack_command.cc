@@ -100,7 +100,7 @@ bool is_hash(const std::string& text) {
 }
 
 core::Result<AckChoice> choose_run(const TopicView& view, const AckOptions& options) {
-  const auto run = which_run(view.runs(), options.what, options.job);
+  const auto run = which_run(known_runs(view), options.what, options.job);
   if (!run) return run.error();
   AckChoice out;
   out.names.run = core::to_text(run->run.uid);

@@ -129,17 +129,6 @@ class Tail {
   std::map<core::RunUid, std::string> jobs_;  // as far as they were seen
 };
 
-// Of a producer that writes scalars alone nothing but its issues is known.
-std::map<core::RunUid, core::JobEvent> known_runs(const TopicView& view) {
-  std::map<core::RunUid, core::JobEvent> out = view.runs();
-  for (const auto& [key, seen] : view.issues()) {
-    if (seen.newest.run.uid.nil()) continue;
-    const auto [run, fresh] = out.try_emplace(seen.newest.run.uid);
-    if (fresh) run->second.run = seen.newest.run;
-  }
-  return out;
-}
-
 }  // namespace
 
 int status_command(const StatusOptions& options) {

@@ -88,4 +88,15 @@ core::Result<core::JobEvent> which_run(const Runs& runs, const std::string& run,
   return *found.front();
 }
 
+// Of a producer that writes scalars alone nothing but its issues is known.
+std::map<core::RunUid, core::JobEvent> known_runs(const TopicView& view) {
+  std::map<core::RunUid, core::JobEvent> out = view.runs();
+  for (const auto& [key, seen] : view.issues()) {
+    if (seen.newest.run.uid.nil()) continue;
+    const auto [run, fresh] = out.try_emplace(seen.newest.run.uid);
+    if (fresh) run->second.run = seen.newest.run;
+  }
+  return out;
+}
+
 }  // namespace tocsin::app

@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "app/view/topic_view.h"
 #include "core/identity.h"
 #include "core/issue.h"
 #include "core/result.h"
@@ -15,5 +16,8 @@ namespace tocsin::app {
 /// (with the nearest name), failed_precondition (several, which are named).
 core::Result<core::JobEvent> which_run(const std::map<core::RunUid, core::JobEvent>& runs,
                                        const std::string& run, const std::string& job);
+
+/// All runs that the topics name, also those of which nothing but issues is known.
+std::map<core::RunUid, core::JobEvent> known_runs(const TopicView& view);
 
 }  // namespace tocsin::app
