@@ -75,7 +75,7 @@ core::Notification message(const std::string& integration, std::uint64_t serial)
   out.group_key = "g" + std::to_string(serial);
   out.reason = "first";
   out.firing_count = 1;
-  out.issues.push_back({core::issue_key(issue.labels), 1, issue});
+  out.issues.push_back({core::issue_key(issue.labels), 1, issue, std::nullopt});
   out.decided_at = RealClock().now();
   return out;
 }

@@ -45,7 +45,7 @@ core::Notification test_open(const ConfiguredIntegration& integration, const Tes
   out.reason = "first";
   out.group_labels = {{"test", "true"}};
   out.common_labels = issue.labels;
-  out.issues.push_back({core::issue_key(issue.labels), 1, issue});
+  out.issues.push_back({core::issue_key(issue.labels), 1, issue, std::nullopt});
   out.firing_count = 1;
   out.decided_at = now;
   out.expires_at = now + integration.common.max_age;

@@ -62,7 +62,7 @@ inline core::NotifiedIssue sample_issue(const std::string& tensor = "gradient/co
   issue.evidence.observed = {"non_finite", 17};
   issue.evidence.op = ">=";
   issue.evidence.threshold = core::NamedNumber{"limit", 1};
-  return {core::issue_key(issue.labels), 1, issue};
+  return {core::issue_key(issue.labels), 1, issue, std::nullopt};
 }
 
 inline core::Notification sample_notification(

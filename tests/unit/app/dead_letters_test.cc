@@ -60,7 +60,7 @@ core::Notification dead_message(core::NotificationKind kind = core::Notification
   out.expires_at = kDied + 24h;
   out.rendered = "as it was";
   const core::Issue issue = letter_issue(core::IssueStatus::firing);
-  out.issues.push_back({core::issue_key(issue.labels), 1, issue});
+  out.issues.push_back({core::issue_key(issue.labels), 1, issue, std::nullopt});
   out.firing_count = 1;
   return out;
 }
