@@ -173,7 +173,11 @@ class CurlHttpClient final : public HttpClient {
     if (handle == nullptr) return {HttpFailure::unreachable, "no memory for a request", {}};
     std::unique_ptr<curl_slist, decltype(&curl_slist_free_all)> headers(nullptr,
                                                                         curl_slist_free_all);
-    for (const auto& [name, value] : request.headers) {
+    std::vector<std::pair<std::string, std::string>> lines = request.headers;
+    if (request.aws && !request.aws->session_token.empty()) {
+      lines.emplace_back("x-amz-security-token", request.aws->session_token);
+    }
+    for (const auto& [name, value] : lines) {
       if (!clean(name) || !clean(value)) {
         return {HttpFailure::bad_request, "header " + name + " holds a line break", {}};
       }
@@ -194,6 +198,7 @@ class CurlHttpClient final : public HttpClient {
     }
     curl_easy_setopt(handle, CURLOPT_PROXY, proxy.c_str());
     configure(handle, request, headers.get(), exchange);
+    if (request.aws) sign(handle, *request.aws);
     std::array<char, CURL_ERROR_SIZE> words{};
     curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, words.data());
     const CURLcode code = curl_easy_perform(handle);
@@ -219,6 +224,14 @@ class CurlHttpClient final : public HttpClient {
   }
 
  private:
+  /// libcurl signs the method, the path, every header of ours and the body.
+  static void sign(CURL* handle, const AwsSigning& aws) {
+    const std::string scope = "aws:amz:" + aws.region + ":" + aws.service;
+    curl_easy_setopt(handle, CURLOPT_AWS_SIGV4, scope.c_str());
+    curl_easy_setopt(handle, CURLOPT_USERNAME, aws.access_key_id.c_str());
+    curl_easy_setopt(handle, CURLOPT_PASSWORD, aws.secret_access_key.c_str());
+  }
+
   static void configure(CURL* handle, const HttpRequest& request, curl_slist* headers,
                         Exchange& exchange) {
     curl_easy_setopt(handle, CURLOPT_URL, request.url.c_str());

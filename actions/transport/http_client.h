@@ -22,6 +22,15 @@ struct TlsFiles {
   std::string key_file;
 };
 
+/// Signs a request as AWS services ask (Signature Version 4).
+struct AwsSigning {
+  std::string region;
+  std::string service;  // as AWS spells it in the scope: sns, monitoring, sagemaker
+  std::string access_key_id;
+  std::string secret_access_key;
+  std::string session_token;  // of temporary credentials; empty: they are permanent
+};
+
 struct HttpRequest {
   std::string method = "POST";
   std::string url;
@@ -32,6 +41,7 @@ struct HttpRequest {
   TlsFiles tls;
   AddressGuard guard;
   std::string proxy;  // empty or "environment", "none", or a URL, which may hold a password
+  std::optional<AwsSigning> aws;
   /// What was opened for this request: never shown. Valid while it is sent.
   std::span<const std::string> credentials;
 };
