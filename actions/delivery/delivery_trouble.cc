@@ -41,7 +41,8 @@ std::string_view advice_on(ActionIssue rule) {
     case ActionIssue::delivery_recipient:
       return "The others get their mail. Look at this mailbox, or take the address out of `to`.";
     default:
-      return "Look at the far side. What was given up is not sent again by itself: `tocsin dlq list` "
+      return "Look at the far side. What was given up is not sent again by itself: `tocsin dlq "
+             "list` "
              "shows it, `tocsin dlq replay` sends it again.";
   }
 }
