@@ -2,8 +2,8 @@
 // https://github.com/prometheus/alertmanager, api/v2/openapi.yaml.
 #pragma once
 
-#include <map>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -39,7 +39,7 @@ struct ApiDesk {
   LoginBrake brake;
   Access access;
   std::shared_ptr<StreamHub> streams;
-  DeliveryHistory deliveries;  // read inside view.read(), as the other histories
+  RecentDeliveries deliveries;  // read inside view.read(), as the other histories
   CommandHistory commands;
   AuditHistory audit;
   StreamFeed feed;

@@ -23,13 +23,13 @@ std::string record_id(const core::RecordView& record) {
   return padded(record.partition, 4) + "." + padded(record.offset, 12);
 }
 
-void DeliveryHistory::start_over() {
+void RecentDeliveries::start_over() {
   entries_.clear();
   told_.clear();
   complete_since_.reset();
 }
 
-void DeliveryHistory::saw(const core::RecordView& record, const TopicView&) {
+void RecentDeliveries::saw(const core::RecordView& record, const TopicView&) {
   if (record.topic != core::topic::kRouterDeliveries || record.tombstone) return;
   auto delivery = ingest::decode_delivery(record);
   if (!delivery) return;
@@ -45,8 +45,8 @@ void DeliveryHistory::saw(const core::RecordView& record, const TopicView&) {
   complete_since_ = entries_.front().key.at;
 }
 
-std::optional<std::uint64_t> DeliveryHistory::episode_of(const std::string& issue_key,
-                                                         const std::string& event_id) const {
+std::optional<std::uint64_t> RecentDeliveries::episode_of(const std::string& issue_key,
+                                                          const std::string& event_id) const {
   const auto found = told_.find(issue_key);
   if (found == told_.end() || found->second.event_id != event_id) return std::nullopt;
   return found->second.episode;

@@ -20,7 +20,7 @@ namespace tocsin::app {
 std::string record_id(const core::RecordView& record);
 
 /// Attempts and ends of deliveries.
-class DeliveryHistory final : public TopicWatch {
+class RecentDeliveries final : public TopicWatch {
  public:
   static constexpr std::size_t kMost = 10'000;
   struct Entry {

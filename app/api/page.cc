@@ -56,8 +56,8 @@ std::vector<ApiParameter> page_parameters() {
   return {limit, {"cursor", ParameterType::text, "`next` of the page before"}};
 }
 
-core::Result<Page> Page::of(const UrlQuery& query) {
-  Page out;
+core::Result<ListPage> ListPage::of(const UrlQuery& query) {
+  ListPage out;
   out.limit_ = kUsualLimit;
   if (const auto limit = query.value("limit"))
     std::from_chars(limit->data(), limit->data() + limit->size(), out.limit_);
@@ -76,12 +76,12 @@ core::Result<Page> Page::of(const UrlQuery& query) {
   return out;
 }
 
-bool Page::wants(const RowKey& key) const {
+bool ListPage::wants(const RowKey& key) const {
   if (has_begin_ && key >= begin_) return false;
   return rows_.size() <= limit_ || key > rows_.back().key;
 }
 
-void Page::add(RowKey key, core::Value row) {
+void ListPage::add(RowKey key, core::Value row) {
   if (!wants(key)) return;
   const auto place =
       std::find_if(rows_.begin(), rows_.end(), [&](const Row& one) { return one.key < key; });
@@ -89,7 +89,7 @@ void Page::add(RowKey key, core::Value row) {
   if (rows_.size() > limit_ + 1) rows_.pop_back();
 }
 
-HttpAnswer Page::answer(const HttpRequest& request, core::ValueMap more) && {
+HttpAnswer ListPage::answer(const HttpRequest& request, core::ValueMap more) && {
   const bool has_next = rows_.size() > limit_;
   if (has_next) rows_.pop_back();
   core::ValueList items;

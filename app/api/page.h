@@ -24,10 +24,10 @@ struct RowKey {
 };
 
 /// Takes rows in any order and keeps those of one page; memory follows the page, not the list.
-class Page {
+class ListPage {
  public:
   /// invalid_argument: a cursor that is none.
-  static core::Result<Page> of(const UrlQuery& query);
+  static core::Result<ListPage> of(const UrlQuery& query);
 
   /// Whether a row of this key may be part of the page; one that may not need not be made.
   [[nodiscard]] bool wants(const RowKey& key) const;

@@ -80,7 +80,7 @@ bool issue_is_asked(const UrlQuery& query, const IssueRow& row, const routing::M
 }
 
 HttpAnswer list_issues(ApiDesk& desk, const ApiCall& call) {
-  auto page = Page::of(call.query);
+  auto page = ListPage::of(call.query);
   if (!page) return problem(400, "invalid-request", page.error().message, "cursor");
   const auto matchers = routing::Matchers::parse(call.query.values("filter"));
   if (!matchers) return problem(matchers.error().in("filter"));
@@ -144,7 +144,7 @@ bool is_about(const TopicView& view, const core::Delivery& delivery, const UrlQu
 }
 
 HttpAnswer list_deliveries(ApiDesk& desk, const ApiCall& call) {
-  auto page = Page::of(call.query);
+  auto page = ListPage::of(call.query);
   if (!page) return problem(400, "invalid-request", page.error().message, "cursor");
   std::optional<core::WallTime> since;
   const auto seen = desk.view.read([&](const TopicView& view) {
@@ -163,7 +163,7 @@ HttpAnswer list_deliveries(ApiDesk& desk, const ApiCall& call) {
 }
 
 HttpAnswer list_commands(ApiDesk& desk, const ApiCall& call) {
-  auto page = Page::of(call.query);
+  auto page = ListPage::of(call.query);
   if (!page) return problem(400, "invalid-request", page.error().message, "cursor");
   std::optional<core::WallTime> since;
   const auto seen = desk.view.read([&](const TopicView&) {
@@ -180,7 +180,7 @@ HttpAnswer list_commands(ApiDesk& desk, const ApiCall& call) {
 }
 
 HttpAnswer list_changes(ApiDesk& desk, const ApiCall& call) {
-  auto page = Page::of(call.query);
+  auto page = ListPage::of(call.query);
   if (!page) return problem(400, "invalid-request", page.error().message, "cursor");
   std::optional<core::WallTime> since;
   const auto seen = desk.view.read([&](const TopicView&) {

@@ -22,7 +22,7 @@ using routing::Silence;
 constexpr std::size_t kMostMatching = 100;  // rows of a preview
 
 HttpAnswer list_rows(ApiDesk& desk, const ApiCall& call) {
-  auto page = Page::of(call.query);
+  auto page = ListPage::of(call.query);
   if (!page) return problem(400, "invalid-request", page.error().message, "cursor");
   const auto known = known_silences(desk);
   if (!known) return problem(known.error());
@@ -67,8 +67,7 @@ HttpAnswer put_row(ApiDesk& desk, const ApiCall& call) {
   if (!asked) return problem(asked.error());
   const bool preview = call.query.value("preview") == "true";
   const SilenceWish wish{asked->silence, asked->id, asked->version, is_forced(call), true};
-  const auto silence =
-      preview ? preview_silence(desk, wish, call) : set_silence(desk, wish, call);
+  const auto silence = preview ? preview_silence(desk, wish, call) : set_silence(desk, wish, call);
   if (!silence) return problem(silence.error());
   auto out = with_matching(desk, *silence);
   if (!out) return problem(out.error());

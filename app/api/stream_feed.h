@@ -16,7 +16,7 @@ namespace tocsin::app {
 class StreamFeed final : public TopicWatch {
  public:
   /// All outlive it. `deliveries` and `commands` see each record before it.
-  StreamFeed(StreamHub& hub, const DeliveryHistory& deliveries, const CommandHistory& commands,
+  StreamFeed(StreamHub& hub, const RecentDeliveries& deliveries, const CommandHistory& commands,
              core::Duration resolve_timeout, const core::Clock& clock)
       : hub_(hub),
         deliveries_(deliveries),
@@ -36,7 +36,7 @@ class StreamFeed final : public TopicWatch {
   void tell_silence(const core::RecordView& record, const TopicView& view);
 
   StreamHub& hub_;
-  const DeliveryHistory& deliveries_;
+  const RecentDeliveries& deliveries_;
   const CommandHistory& commands_;
   core::Duration resolve_timeout_;
   const core::Clock& clock_;

@@ -66,8 +66,7 @@ core::Result<std::map<std::string, Silence>> standing_silences(ingest::Transport
 core::Status write_silences(ingest::Transport& transport, const std::vector<Silence>& silences,
                             const std::map<std::string, Silence>& known, core::WallTime now) {
   std::vector<core::OutRecord> records;
-  for (const Silence& silence : silences)
-    records.push_back(audit_of_silence(silence, known, now));
+  for (const Silence& silence : silences) records.push_back(audit_of_silence(silence, known, now));
   for (core::OutRecord& record : silence_records(silences, known, now))
     records.push_back(std::move(record));
   if (auto written = publish(transport, records); !written) return written;

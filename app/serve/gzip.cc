@@ -18,7 +18,7 @@ std::string_view without_blanks(std::string_view text) {
   return text;
 }
 
-bool refused(std::string_view parameters) {
+bool gzip_refused(std::string_view parameters) {
   const std::size_t q = parameters.find("q=");
   if (q == std::string_view::npos) return false;
   const std::string_view weight = without_blanks(parameters.substr(q + 2));
@@ -32,7 +32,8 @@ bool takes_gzip(std::string_view accept_encoding) {
     const std::size_t comma = std::min(accept_encoding.find(','), accept_encoding.size());
     const std::string_view one = accept_encoding.substr(0, comma);
     const std::size_t semicolon = std::min(one.find(';'), one.size());
-    if (without_blanks(one.substr(0, semicolon)) == "gzip") return !refused(one.substr(semicolon));
+    if (without_blanks(one.substr(0, semicolon)) == "gzip")
+      return !gzip_refused(one.substr(semicolon));
     accept_encoding.remove_prefix(std::min(comma + 1, accept_encoding.size()));
   }
   return false;

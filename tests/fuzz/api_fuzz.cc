@@ -53,7 +53,7 @@ void one_query(std::string_view text) {
   sound(filter.has_value() || !filter.error().message.empty());
   const auto stream = tocsin::app::read_stream_filter(*query);
   sound(stream.has_value() || !stream.error().message.empty());
-  auto page = tocsin::app::Page::of(*query);
+  auto page = tocsin::app::ListPage::of(*query);
   if (!page) return sound(!page.error().message.empty());
   page->add({tocsin::core::wall_time(7), "a"}, 1);
   page->add({tocsin::core::wall_time(8), "b"}, 2);
