@@ -214,6 +214,12 @@ class RouteTree::Builder {
     note("immediate_on", !config.immediate_on.empty());
     note("urgent_wait", config.urgent_wait.has_value());
     note("urgent_min_gap", config.urgent_min_gap.has_value());
+    note("mute_time_intervals", config.mute_times.has_value());
+    note("active_time_intervals", config.active_times.has_value());
+    note("escalation", config.further.steps.has_value());
+    note("on_delivery_failure", config.further.on_failure.has_value());
+    note("propagate_ack", config.further.propagate_ack.has_value());
+    note("flap", config.flap.has_value());
   }
 
   static Status check_repeat(const std::vector<RepeatStep>& steps) {

@@ -1,4 +1,5 @@
 // The tree as people look at it.
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -22,6 +23,33 @@ std::string ladder_text(const std::vector<RepeatStep>& steps) {
     out += "every: " + core::to_text(step.every) + "}";
   }
   return "[" + out + "]";
+}
+
+std::string escalation_text(const std::vector<EscalationStep>& steps) {
+  std::string out;
+  for (const EscalationStep& step : steps) {
+    out += out.empty() ? "{" : ", {";
+    out += "after: " + core::to_text(step.after) + ", receiver: " + step.receiver + "}";
+  }
+  return "[" + out + "]";
+}
+
+/// Keys that a route has only where somebody wrote them.
+void add_rare_settings(const Route& route,
+                       const std::function<void(std::string name, std::string value)>& add) {
+  if (!route.mute_times.empty()) add("mute_time_intervals", list_text(route.mute_times));
+  if (!route.active_times.empty()) add("active_time_intervals", list_text(route.active_times));
+  if (!route.escalation.empty()) add("escalation", escalation_text(route.escalation));
+  if (route.on_failure) {
+    add("on_delivery_failure", "{after: " + core::to_text(route.on_failure->after) +
+                                   ", receiver: " + route.on_failure->receiver + "}");
+  }
+  if (route.propagate_ack) add("propagate_ack", "true");
+  if (route.flap) {
+    add("flap", "{episodes: " + std::to_string(route.flap->episodes) +
+                    ", within: " + core::to_text(route.flap->within) +
+                    ", hold: " + core::to_text(route.flap->hold) + "}");
+  }
 }
 
 }  // namespace
@@ -53,6 +81,7 @@ void RouteTree::view(std::size_t node, std::size_t depth, std::vector<RouteView>
     add("urgent_wait", core::to_text(route.urgent_wait));
     add("urgent_min_gap", core::to_text(route.urgent_min_gap));
   }
+  add_rare_settings(route, add);
   out.push_back(std::move(one));
   for (const std::size_t child : route.children) view(child, depth + 1, out);
 }

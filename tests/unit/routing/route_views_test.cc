@@ -49,6 +49,30 @@ TEST(RouteViews, ANodeSaysWhatItSetsAndWhatItInherits) {
   EXPECT_EQ(setting(child, "repeat_interval").value, "4h");
 }
 
+TEST(RouteViews, ANodeShowsLaddersDampingAndTimesWhereSomebodyWroteThem) {
+  Harness h;
+  h.tree.receivers = {"oncall"};
+  h.tree.further.steps = {{.after = 10min, .receiver = "oncall"}};
+  h.tree.further.on_failure = FailureStep{2min, "oncall"};
+  h.tree.flap = FlapConfig{4, 30min, 15min};
+  RouteConfig quiet;
+  quiet.matchers = {"severity=\"info\""};
+  quiet.further.propagate_ack = true;
+  h.tree.routes = {quiet};
+  h.open();
+  const auto views = h.router().routes();
+  ASSERT_EQ(views.size(), 2U);
+  EXPECT_EQ(setting(views[0], "escalation").value, "[{after: 10m, receiver: oncall}]");
+  EXPECT_EQ(setting(views[0], "on_delivery_failure").value, "{after: 2m, receiver: oncall}");
+  EXPECT_EQ(setting(views[0], "flap").value, "{episodes: 4, within: 30m, hold: 15m}");
+  EXPECT_EQ(setting(views[0], "propagate_ack").value, "");
+  EXPECT_TRUE(setting(views[0], "flap").own);
+  EXPECT_EQ(setting(views[1], "flap").value, setting(views[0], "flap").value);
+  EXPECT_FALSE(setting(views[1], "flap").own);
+  EXPECT_EQ(setting(views[1], "propagate_ack").value, "true");
+  EXPECT_TRUE(setting(views[1], "propagate_ack").own);
+}
+
 core::Delivery replayed(const core::Notification& message, core::DeliveryState state) {
   core::Delivery out;
   out.notification_id = message.notification_id;
