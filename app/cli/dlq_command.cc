@@ -77,7 +77,7 @@ bool of_integration(const DeadLetter& letter, const std::string& wanted) {
          letter.notification.receiver == wanted;
 }
 
-Chosen listed(const Dlq& dlq, const DlqOptions& options) {
+Chosen listed_letters(const Dlq& dlq, const DlqOptions& options) {
   Chosen out;
   for (const auto& [id, letter] : dlq.letters.letters()) {
     if ((letter.open() || options.all) && of_integration(letter, options.integration)) {
@@ -116,13 +116,14 @@ core::Status choose(const Dlq& dlq, const std::string& id, Chosen& out) {
                          " with ID " + core::visible(id, 200) + "; see: tocsin dlq list --all");
 }
 
-core::Result<Chosen> named(const Dlq& dlq, const DlqOptions& options) {
+core::Result<Chosen> named_letters(const Dlq& dlq, const DlqOptions& options) {
   Chosen out;
   for (const std::string& id : options.ids) {
     if (auto found = choose(dlq, id, out); !found) return found.error();
   }
   if (options.ids.empty()) {
-    for (const DeadLetter* letter : listed(dlq, options).letters) out.letters.push_back(letter);
+    for (const DeadLetter* letter : listed_letters(dlq, options).letters)
+      out.letters.push_back(letter);
   }
   return out;
 }
@@ -134,7 +135,7 @@ core::Result<std::unique_ptr<core::RecordPublisher>> writer_of(const Looking& lo
   return looking.transport().publisher(publishing);
 }
 
-core::Status write_all(const Looking& looking, const std::vector<core::OutRecord>& records) {
+core::Status write_letters(const Looking& looking, const std::vector<core::OutRecord>& records) {
   if (records.empty()) return core::ok();
   auto publisher = writer_of(looking);
   if (!publisher) return publisher.error();
@@ -145,16 +146,16 @@ core::Status write_all(const Looking& looking, const std::vector<core::OutRecord
 }
 
 /// What a command says of each letter.
-struct Word {
+struct LetterWord {
   std::string id;
   std::string what;
   bool refused = false;
 };
 
-int say(const std::vector<Word>& words, bool json) {
+int say_words(const std::vector<LetterWord>& words, bool json) {
   core::ValueList list;
   int code = kOk;
-  for (const Word& word : words) {
+  for (const LetterWord& word : words) {
     if (word.refused) code = kFailed;
     if (json) {
       list.push_back(
@@ -170,7 +171,7 @@ int say(const std::vector<Word>& words, bool json) {
 }
 
 void plan_letters(const Chosen& chosen, const DlqOptions& options, const TopicView& view,
-                  std::vector<core::OutRecord>& out, std::vector<Word>& words) {
+                  std::vector<core::OutRecord>& out, std::vector<LetterWord>& words) {
   const core::WallTime now = core::SystemClock().now();
   const std::string by = this_person();
   for (const DeadLetter* letter : chosen.letters) {
@@ -196,7 +197,7 @@ void plan_letters(const Chosen& chosen, const DlqOptions& options, const TopicVi
 }
 
 void plan_records(const Chosen& chosen, const DlqOptions& options,
-                  std::vector<core::OutRecord>& out, std::vector<Word>& words) {
+                  std::vector<core::OutRecord>& out, std::vector<LetterWord>& words) {
   const std::string by = this_person();
   for (const RefusedRecord* record : chosen.records) {
     auto again = replay_of_refused(*record);
@@ -218,7 +219,7 @@ void plan_records(const Chosen& chosen, const DlqOptions& options,
 int dlq_list(const DlqOptions& options) {
   Dlq dlq;
   if (const int code = open_dlq(options, dlq); code != kOk) return code;
-  const Chosen chosen = listed(dlq, options);
+  const Chosen chosen = listed_letters(dlq, options);
   if (options.json) {
     core::ValueList list;
     for (const DeadLetter* letter : chosen.letters) list.push_back(letter_value(*letter, false));
@@ -257,7 +258,7 @@ int dlq_list(const DlqOptions& options) {
 int dlq_show(const DlqOptions& options) {
   Dlq dlq;
   if (const int code = open_dlq(options, dlq); code != kOk) return code;
-  const auto chosen = named(dlq, options);
+  const auto chosen = named_letters(dlq, options);
   if (!chosen) return refuse(chosen.error());
   for (const DeadLetter* letter : chosen->letters) {
     std::cout << (options.json ? core::to_json(letter_value(*letter, true)) + "\n"
@@ -273,7 +274,7 @@ int dlq_show(const DlqOptions& options) {
 int dlq_replay(const DlqOptions& options) {
   Dlq dlq;
   if (const int code = open_dlq(options, dlq); code != kOk) return code;
-  const auto chosen = named(dlq, options);
+  const auto chosen = named_letters(dlq, options);
   if (!chosen) return refuse(chosen.error());
   TopicView view;
   if (!chosen->letters.empty()) {
@@ -281,23 +282,24 @@ int dlq_replay(const DlqOptions& options) {
     if (!read) return refuse(read.error());
   }
   std::vector<core::OutRecord> records;
-  std::vector<Word> words;
+  std::vector<LetterWord> words;
   plan_letters(*chosen, options, view, records, words);
   plan_records(*chosen, options, records, words);
   if (!options.dry_run) {
-    if (auto written = write_all(dlq.looking, records); !written) return refuse(written.error());
+    if (auto written = write_letters(dlq.looking, records); !written)
+      return refuse(written.error());
   }
-  return say(words, options.json);
+  return say_words(words, options.json);
 }
 
 int dlq_discard(const DlqOptions& options) {
   Dlq dlq;
   if (const int code = open_dlq(options, dlq); code != kOk) return code;
-  const auto chosen = named(dlq, options);
+  const auto chosen = named_letters(dlq, options);
   if (!chosen) return refuse(chosen.error());
   const std::string by = this_person();
   std::vector<core::OutRecord> records;
-  std::vector<Word> words;
+  std::vector<LetterWord> words;
   const std::string what = options.dry_run ? "would be discarded" : "discarded";
   for (const DeadLetter* letter : chosen->letters) {
     const std::string& id = letter->notification.notification_id;
@@ -314,9 +316,10 @@ int dlq_discard(const DlqOptions& options) {
     words.push_back({record->id, what, false});
   }
   if (!options.dry_run) {
-    if (auto written = write_all(dlq.looking, records); !written) return refuse(written.error());
+    if (auto written = write_letters(dlq.looking, records); !written)
+      return refuse(written.error());
   }
-  return say(words, options.json);
+  return say_words(words, options.json);
 }
 
 }  // namespace tocsin::app

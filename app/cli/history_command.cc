@@ -81,7 +81,7 @@ int audit(const Looking& looking, bool json) {
   return verdict.offenders.empty() ? kOk : kFailed;
 }
 
-int tell(const DeliveryHistory& history, const HistoryOptions& options) {
+int tell_history(const DeliveryHistory& history, const HistoryOptions& options) {
   auto messages = history.messages();
   if (options.json) {
     std::cout << core::to_json(history_value(messages)) << "\n";
@@ -135,7 +135,7 @@ int history_command(const HistoryOptions& options) {
   DeliveryHistory history(std::move(filter));
   const auto read = read_deliveries(looking.transport(),
                                     [&](const core::RecordView& record) { history.apply(record); });
-  return read ? tell(history, options) : refuse(read.error());
+  return read ? tell_history(history, options) : refuse(read.error());
 }
 
 }  // namespace tocsin::app

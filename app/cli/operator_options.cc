@@ -15,8 +15,8 @@
 namespace tocsin::app {
 namespace {
 
-void add_span(CLI::App& command, const std::string& name, core::Duration& out,
-              const std::string& help) {
+void add_duration_option(CLI::App& command, const std::string& name, core::Duration& out,
+                         const std::string& help) {
   command
       .add_option_function<std::string>(
           name,
@@ -164,7 +164,8 @@ void add_endpoint(CLI::App& app, CommandRun& out) {
       ->required();
   const auto probed = std::make_shared<EndpointOptions>();
   auto* probe = add_order(*endpoint, "probe", actions::EndpointDeed::probe, probed, out);
-  add_span(*probe, "--wait", probed->wait, "Wait up to this long for the answer (default: 15s)");
+  add_duration_option(*probe, "--wait", probed->wait,
+                      "Wait up to this long for the answer (default: 15s)");
 }
 
 void add_breaker(CLI::App& app, CommandRun& out) {
@@ -233,8 +234,8 @@ void add_simulate(CLI::App& app, CommandRun& out) {
       ->type_name("TIME");
   simulate->add_option("--until", options->until, "Use only events before this time or span")
       ->type_name("TIME");
-  add_span(*simulate, "--after", options->after,
-           "Continue this long after the last event (default: 10m)");
+  add_duration_option(*simulate, "--after", options->after,
+                      "Continue this long after the last event (default: 10m)");
   simulate
       ->add_option("--speed", options->speed,
                    "Play this many times as fast as it happened (default: without waiting)")

@@ -30,7 +30,7 @@ std::optional<AppConfig> routes_config(const std::string& file) {
   return std::nullopt;
 }
 
-std::string joined(const std::vector<std::string>& names, const char* none = "nobody") {
+std::string joined_names(const std::vector<std::string>& names, const char* none = "nobody") {
   std::string out;
   for (const std::string& name : names) out += (out.empty() ? "" : ", ") + core::visible(name, 100);
   return out.empty() ? none : out;
@@ -52,9 +52,9 @@ std::string node_text(const routing::RouteView& node) {
   }
   if (node.proceed) out += "  continue";
   if (node.beside) out += "  (actions of a rule, beside the tree)";
-  out += "\n" + margin + "    receivers " + joined(node.receivers) +
+  out += "\n" + margin + "    receivers " + joined_names(node.receivers) +
          (node.own_receivers || node.depth == 0 ? "" : " (inherited)") + ": " +
-         joined(node.integrations, "no integration") + "\n";
+         joined_names(node.integrations, "no integration") + "\n";
   std::string own;
   std::string inherited;
   for (const routing::RouteSetting& one : node.settings) {
@@ -102,11 +102,11 @@ RouteAnswer answer_of(const RoutePreview& routes, const core::Labels& labels) {
 
 std::string leaf_text(const routing::MatchedRoute& leaf, const RoutePreview& routes,
                       const core::Labels& labels) {
-  std::string out = core::visible(leaf.route_id, 200) + "\n    receivers " +
-                    joined(leaf.receivers) + "\n    group " + core::visible(leaf.group_key, 300) +
-                    "\n    group_wait " + core::to_text(leaf.group_wait) + ", group_interval " +
-                    core::to_text(leaf.group_interval) + ", repeat_interval " +
-                    core::to_text(leaf.repeat_interval) + "\n";
+  std::string out =
+      core::visible(leaf.route_id, 200) + "\n    receivers " + joined_names(leaf.receivers) +
+      "\n    group " + core::visible(leaf.group_key, 300) + "\n    group_wait " +
+      core::to_text(leaf.group_wait) + ", group_interval " + core::to_text(leaf.group_interval) +
+      ", repeat_interval " + core::to_text(leaf.repeat_interval) + "\n";
   for (const std::string& id : leaf.integrations) {
     out += "    " + core::visible(id, 100) +
            (routes.tells(id, labels) ? "" : ": not told (`enabled` or `when`)") + "\n";
@@ -167,8 +167,8 @@ int judge_answer(const RouteAnswer& answer, const RoutesOptions& options) {
   if (!options.expects) return kOk;
   const std::set<std::string> wanted(options.expected.begin(), options.expected.end());
   if (wanted == answer.receivers) return kOk;
-  std::cerr << "tocsin: expected " << joined({wanted.begin(), wanted.end()}) << ", got "
-            << joined({answer.receivers.begin(), answer.receivers.end()}) << "\n";
+  std::cerr << "tocsin: expected " << joined_names({wanted.begin(), wanted.end()}) << ", got "
+            << joined_names({answer.receivers.begin(), answer.receivers.end()}) << "\n";
   return kFailed;
 }
 
@@ -206,7 +206,8 @@ int test_file(const RoutesOptions& options, const RoutePreview& routes) {
     } else {
       std::cout << (passed ? "ok      " : "FAILED  ") << core::visible(one.name, 200) << "\n";
       if (passed) continue;
-      std::cout << "        expected " << joined(one.receivers) << ", got " << joined(got) << "\n";
+      std::cout << "        expected " << joined_names(one.receivers) << ", got "
+                << joined_names(got) << "\n";
       for (const auto& miss : answer.explanation.misses) std::cout << "      " << miss_text(miss);
     }
   }

@@ -175,7 +175,7 @@ core::Result<std::vector<SimulatedEvent>> events_for(const SimulateOptions& opti
   return core::Error{core::Code::data_loss, options.events + ": " + events.error().message};
 }
 
-core::Result<EventSpan> span_of(const SimulateOptions& options) {
+core::Result<EventSpan> event_span_of(const SimulateOptions& options) {
   const core::WallTime now = core::SystemClock().now();
   EventSpan out;
   for (const auto& [name, text, bound] : {std::tuple("--since", &options.since, &out.since),
@@ -234,7 +234,7 @@ int simulate_command(const SimulateOptions& options) {
     for (const auto& item : diagnostics.items()) std::cerr << config::to_text(item) << "\n";
     return kConfiguration;
   }
-  const auto span = span_of(options);
+  const auto span = event_span_of(options);
   if (!span) {
     std::cerr << "tocsin: " << span.error().message << "\n";
     return kUsage;

@@ -40,7 +40,7 @@ std::string milliseconds(core::Duration latency) {
          " ms";
 }
 
-std::string step_text(const DeliveryStep& step) {
+std::string delivery_step_text(const DeliveryStep& step) {
   const core::Delivery& delivery = step.delivery;
   const bool final = delivery.state != core::DeliveryState::pending;
   std::string out = "  " + core::to_rfc3339(step.at) + "  ";
@@ -83,7 +83,7 @@ std::string message_text(const ToldMessage& message) {
   out += "  " + core::visible(head.notification_id, 100) + "  group " +
          core::visible(head.group_key, kMostOfAReason) + "  configuration " +
          core::visible(head.config_version, 20) + "\n";
-  for (const DeliveryStep& step : message.steps) out += step_text(step);
+  for (const DeliveryStep& step : message.steps) out += delivery_step_text(step);
   if (message.steps.empty()) out += "  no attempt yet\n";
   return out;
 }

@@ -12,7 +12,7 @@ namespace tocsin::app {
 namespace {
 
 constexpr std::chrono::seconds kSimulatedPatience{60};
-constexpr std::size_t kMaxLine = 1U << 20;
+constexpr std::size_t kMaxEventLine = 1U << 20;
 
 std::optional<SimulatedEvent> of_event(ingest::DecodedEvent decoded, core::WallTime at) {
   if (auto* issue = std::get_if<core::Issue>(&decoded.event)) {
@@ -50,7 +50,7 @@ std::optional<SimulatedEvent> of_record(const core::RecordView& record) {
 
 // A bare issue as an event: `tail` prints the data alone.
 core::Result<std::string> enveloped(const std::string& line, std::size_t number) {
-  auto value = core::parse_json(line, kMaxLine);
+  auto value = core::parse_json(line, kMaxEventLine);
   if (!value) return value.error();
   if (core::find(*value, "specversion") != nullptr) return line;
   const std::string status = core::text_at(*value, "status");

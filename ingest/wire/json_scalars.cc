@@ -231,11 +231,11 @@ std::optional<DecodeFailure> decode_telemetry(const core::RecordView& record,
 namespace {
 
 // Where the attributes of an event stand; without them its bytes cannot be published again.
-constexpr std::array<std::string_view, 17> kKeptHeaders{
-    "content-type",     "ce_specversion", "ce_type",         "ce_source",     "ce_id",
-    "ce_time",          "ce_subject",     "ce_dataschema",   "ce_sequence",   "ce_partitionkey",
-    "ce_correlationid", "ce_causationid", "ce_severitytext", "ce_expirytime", "ce_traceparent",
-    "ce_tracestate",    "replay"};
+constexpr std::array<std::string_view, 18> kKeptHeaders{
+    "content-type",     "ce_specversion", "ce_type",         "ce_source",         "ce_id",
+    "ce_time",          "ce_subject",     "ce_dataschema",   "ce_sequence",       "ce_partitionkey",
+    "ce_correlationid", "ce_causationid", "ce_severitytext", "ce_severitynumber", "ce_expirytime",
+    "ce_traceparent",   "ce_tracestate",  "replay"};
 
 }  // namespace
 

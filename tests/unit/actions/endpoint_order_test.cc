@@ -20,7 +20,7 @@ EndpointOrder order_to(EndpointDeed deed) {
   return {"oncall/webhook", deed, "ada@node-7", "it moves", kStart};
 }
 
-std::string refused(std::string_view key, std::string_view value) {
+std::string refusal_of_order(std::string_view key, std::string_view value) {
   const auto read = read_endpoint_order(key, value);
   return read ? "" : read.error().message;
 }
@@ -46,11 +46,14 @@ TEST(EndpointOrder, WhatHoldsAndWhatIsDoneOnceHaveKeysOfTheirOwn) {
 }
 
 TEST(EndpointOrder, WhatCannotBeReadIsRefusedWithTheNearestWord) {
-  EXPECT_THAT(refused("endpoint/a", R"({"do":"disabel"})"), HasSubstr("did you mean \"disable\"?"));
-  EXPECT_THAT(refused("endpoint/a", R"({"do":"reset"})"), HasSubstr("does not belong to the key"));
-  EXPECT_THAT(refused("breaker/a", R"({"do":"disable"})"), HasSubstr("does not belong to the key"));
-  EXPECT_NE(refused("endpoint/a", "no JSON"), "");
-  EXPECT_NE(refused("endpoint/a", "[]"), "");
+  EXPECT_THAT(refusal_of_order("endpoint/a", R"({"do":"disabel"})"),
+              HasSubstr("did you mean \"disable\"?"));
+  EXPECT_THAT(refusal_of_order("endpoint/a", R"({"do":"reset"})"),
+              HasSubstr("does not belong to the key"));
+  EXPECT_THAT(refusal_of_order("breaker/a", R"({"do":"disable"})"),
+              HasSubstr("does not belong to the key"));
+  EXPECT_NE(refusal_of_order("endpoint/a", "no JSON"), "");
+  EXPECT_NE(refusal_of_order("endpoint/a", "[]"), "");
 }
 
 TEST(EndpointOrder, ATombstoneEnables) {

@@ -29,19 +29,19 @@ core::Notification audited(const std::string& id) {
 }
 
 /// A log as two topics have it, offsets counted from 0.
-class Log {
+class AuditLog {
  public:
   /// The deliverer has passed so many records of the outbox.
-  explicit Log(std::int64_t passed)
+  explicit AuditLog(std::int64_t passed)
       : audit_(std::vector<core::Position>{{{"router-outbox", 0}, passed}}) {}
-  Log& decide(const std::string& id) {
+  AuditLog& decide(const std::string& id) {
     return put(ingest::encode_notification(audited(id)), outbox_++);
   }
-  Log& replay(const std::string& id, const std::string& replay) {
+  AuditLog& replay(const std::string& id, const std::string& replay) {
     return put(replay_record(audited(id), replay), outbox_++);
   }
-  Log& end(const std::string& id, DeliveryState state,
-           std::vector<std::pair<std::string, std::string>> handles = {}) {
+  AuditLog& end(const std::string& id, DeliveryState state,
+                std::vector<std::pair<std::string, std::string>> handles = {}) {
     core::Delivery delivery;
     delivery.notification_id = id;
     delivery.integration = "oncall/webhook";
@@ -59,7 +59,7 @@ class Log {
   }
 
  private:
-  Log& put(const core::OutRecord& record, std::int64_t offset) {
+  AuditLog& put(const core::OutRecord& record, std::int64_t offset) {
     core::RecordView view = ingest::fixture::view_of(record);
     view.offset = offset;
     view.timestamp = core::nanoseconds(kDecided) + 1;
@@ -72,7 +72,7 @@ class Log {
 };
 
 TEST(DeliveryAudit, OneEndEachIsWell) {
-  Log log(2);
+  AuditLog log(2);
   log.decide("a").decide("b").end("a", DeliveryState::pending).end("a", DeliveryState::delivered);
   log.end("b", DeliveryState::dead);
   EXPECT_THAT(log.offenders(), IsEmpty());
@@ -82,26 +82,26 @@ TEST(DeliveryAudit, OneEndEachIsWell) {
 }
 
 TEST(DeliveryAudit, WhatTheDelivererHasPassedWithoutAWordIsLost) {
-  Log log(1);
+  AuditLog log(1);
   log.decide("lost").decide("waits").end("other", DeliveryState::delivered);
   EXPECT_THAT(log.offenders(), ElementsAre(HasSubstr("lost: lost")));
   EXPECT_EQ(log.verdict().pending, 1U);
 }
 
 TEST(DeliveryAudit, AnAttemptIsNoEnd) {
-  Log log(1);
+  AuditLog log(1);
   log.decide("a").end("a", DeliveryState::pending);
   EXPECT_THAT(log.offenders(), ElementsAre(HasSubstr("a: lost")));
 }
 
 TEST(DeliveryAudit, TwoEndsOffend) {
-  Log log(1);
+  AuditLog log(1);
   log.decide("a").end("a", DeliveryState::delivered).end("a", DeliveryState::expired);
   EXPECT_THAT(log.offenders(), ElementsAre("a: ended 2 times: delivered, expired"));
 }
 
 TEST(DeliveryAudit, AReplayHasAnEndOfItsOwn) {
-  Log log(2);
+  AuditLog log(2);
   log.decide("a").end("a", DeliveryState::dead).replay("a", "rpl_1");
   EXPECT_THAT(log.offenders(), ElementsAre(HasSubstr("a replay rpl_1: lost")));
   log.end("a", DeliveryState::delivered, {{"replay", "rpl_1"}});
@@ -111,7 +111,7 @@ TEST(DeliveryAudit, AReplayHasAnEndOfItsOwn) {
 }
 
 TEST(DeliveryAudit, ARecipientWithADeliveryOfItsOwnIsOwedAnEnd) {
-  Log log(1);
+  AuditLog log(1);
   log.decide("a").end("a", DeliveryState::delivered, {{"put_off", "ada@example.org 450"}});
   EXPECT_THAT(log.offenders(), ElementsAre(HasSubstr("a/ada@example.org: lost")));
   log.end("a/ada@example.org", DeliveryState::expired);
@@ -119,7 +119,7 @@ TEST(DeliveryAudit, ARecipientWithADeliveryOfItsOwnIsOwedAnEnd) {
 }
 
 TEST(DeliveryAudit, WhatIsOlderThanTheLogIsNotJudged) {
-  Log log(1);
+  AuditLog log(1);
   log.begin_deliveries_at(7);
   log.decide("old").end("other", DeliveryState::delivered);
   EXPECT_THAT(log.offenders(), IsEmpty());
