@@ -269,7 +269,7 @@ class RouteTree::Builder {
     if (!found.empty()) return core::ok();
     std::vector<std::string> names;
     for (const auto& integration : tree_.integrations_) names.push_back(integration->receiver);
-    const std::string near = core::nearest(receiver, names);
+    const auto near = core::nearest(receiver, names);
     return core::invalid_argument("no receiver is called '" + receiver + "'" +
                                   (near.empty() ? "" : "; did you mean '" + near + "'?"));
   }
