@@ -228,7 +228,8 @@ void Maker::add_route() {
                               const routing::IssueView& view,
                               std::span<const std::string> integrations) {
     for (const std::string& one : integrations) {
-      if (picturing.contains(one)) metrics->show(one, {view.issue_key, view.episodes, view.issue});
+      if (picturing.contains(one))
+        metrics->show(one, {view.issue_key, view.episodes, view.issue, std::nullopt});
     }
   };
   auto route = std::make_unique<RouteStage>(std::move(stage), &parts_.board, render,

@@ -18,7 +18,7 @@ std::string lasts(std::int64_t samples, const AppConfig& config) {
   return core::to_text(samples * config.collect.interval);
 }
 
-std::string joined(const std::vector<std::string>& names) {
+std::string joined_names(const std::vector<std::string>& names) {
   std::string out;
   for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
   return out;
@@ -47,7 +47,7 @@ void check_sample_windows(const config::Reader& root, const AppConfig& config) {
     }
   }
   for (const auto& [samples, names] : patient) {
-    root.note("rules", joined(names) + (names.size() > 1 ? " judge" : " judges") + " after " +
+    root.note("rules", joined_names(names) + (names.size() > 1 ? " judge" : " judges") + " after " +
                            std::to_string(samples) + " samples: " + lasts(samples, config) + pace);
   }
 }
