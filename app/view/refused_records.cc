@@ -49,12 +49,12 @@ std::string hex_line(std::string_view bytes) {
 
 void RefusedRecords::apply(const core::RecordView& record) {
   if (record.topic != core::topic::kDlq || record.tombstone) return;
-  if (const auto act = record.header(refused::kAct)) {
-    const auto of = records_.find(refused_header(record, refused::kOf));
+  if (const auto act = record.header(dlq_act::kAct)) {
+    const auto of = records_.find(refused_header(record, dlq_act::kOf));
     if (of == records_.end()) return;
     of->second.act = *act;
-    of->second.by = refused_header(record, refused::kBy);
-    of->second.note = refused_header(record, refused::kNote);
+    of->second.by = refused_header(record, dlq_act::kBy);
+    of->second.note = refused_header(record, dlq_act::kNote);
     return;
   }
   RefusedRecord one;
@@ -102,10 +102,10 @@ core::OutRecord refused_act_record(const RefusedRecord& record, const std::strin
   out.topic = core::topic::kDlq;
   out.key = record.topic + "/" + std::to_string(record.partition);
   out.value = "";
-  out.headers = {{std::string(refused::kAct), act},
-                 {std::string(refused::kOf), record.id},
-                 {std::string(refused::kBy), by},
-                 {std::string(refused::kNote), note}};
+  out.headers = {{std::string(dlq_act::kAct), act},
+                 {std::string(dlq_act::kOf), record.id},
+                 {std::string(dlq_act::kBy), by},
+                 {std::string(dlq_act::kNote), note}};
   return out;
 }
 

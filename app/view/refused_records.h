@@ -18,12 +18,12 @@
 namespace tocsin::app {
 
 /// Headers of a record of `dlq` that says what a person did about others.
-namespace refused {
+namespace dlq_act {
 inline constexpr std::string_view kAct = "act";  // replay, discard
 inline constexpr std::string_view kOf = "act-of";
 inline constexpr std::string_view kBy = "by";
 inline constexpr std::string_view kNote = "note";
-}  // namespace refused
+}  // namespace dlq_act
 
 struct RefusedRecord {
   std::string id;  // "<topic>/<partition>@<offset>" of the record itself

@@ -53,7 +53,7 @@ void TopicView::apply(const core::RecordView& record) {
       deliveries_[delivery->integration] = std::move(*delivery);
     }
   } else if (record.topic == core::topic::kDlq) {
-    if (record.header(refused::kAct)) {  // a person has seen to it
+    if (record.header(dlq_act::kAct)) {  // a person has seen to it
       if (refused_.records > 0) --refused_.records;
       return;
     }
