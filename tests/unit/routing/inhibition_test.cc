@@ -142,10 +142,14 @@ TEST_F(Inhibited, ARaisedSeverityMakesASource) {
 TEST_F(Inhibited, SourcesCountWhoeverHearsOfThem) {
   h.tree.receivers = {"oncall"};
   h.open();
-  ASSERT_TRUE(h.router().on_control(
-      "silence/sil_one",
-      silence_json({"sil_one", "{rule=\"nan\"}", h.now(), h.now() + 10h, h.now(), "me", "why", ""}),
-      h.now()));
+  Silence silence;
+  silence.id = "sil_one";
+  silence.matchers = "{rule=\"nan\"}";
+  silence.starts_at = silence.created_at = h.now();
+  silence.ends_at = h.now() + 10h;
+  silence.created_by = "me";
+  silence.comment = "why";
+  ASSERT_TRUE(h.router().on_control("silence/sil_one", silence_json(silence), h.now()));
   h.fire(labelled("nan", "one"));
   h.fire(labelled("slow", "one"));
   h.at(1h);

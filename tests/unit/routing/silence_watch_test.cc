@@ -13,7 +13,7 @@ using ::testing::IsEmpty;
 
 const core::Labels kNan{{"rule", "nan"}, {"job", "digits"}, {"severity", "error"}};
 const core::Labels kSlow{{"rule", "slow"}, {"job", "digits"}, {"severity", "error"}};
-const core::Labels kOther{{"rule", "nan"}, {"job", "words"}, {"severity", "error"}};
+const core::Labels kOtherJob{{"rule", "nan"}, {"job", "words"}, {"severity", "error"}};
 
 class SilenceWatchTest : public ::testing::Test {
  protected:
@@ -173,7 +173,7 @@ TEST_F(SilenceWatchTest, EndsWhenNothingMatchedForSoLong) {
   Silence silence = of_digits(100h);
   silence.auto_expire_unmatched = 2h;
   add(silence);
-  h.fire(kOther);
+  h.fire(kOtherJob);
   h.at(1h);
   h.fire(kNan);
   h.at(1h + 30min);
@@ -212,7 +212,7 @@ TEST_F(SilenceWatchTest, OneOfSeveralSetsIsEnough) {
   add(silence);
   h.fire(kNan);
   h.fire(kSlow);
-  h.fire(kOther);
+  h.fire(kOtherJob);
   h.at(10min);
   EXPECT_THAT(h.said(), ElementsAre("first open oncall 1/0"));
   EXPECT_EQ(h.sent.back().issues.at(0).issue.labels, kNan);
