@@ -65,7 +65,8 @@ class StopsStageTest : public testing::Test {
   core::NullLog log_;
   core::NullTelemetry telemetry_;
   std::vector<int> signals_;
-  StopsStage stage_{{"h1", "c1", nullptr}, std::make_unique<Processes>(signals_), log_, telemetry_};
+  StopsStage stage_{
+      {"h1", "c1", nullptr, nullptr}, std::make_unique<Processes>(signals_), log_, telemetry_};
 };
 
 TEST_F(StopsStageTest, WhoDoesNotAnswerInTimeIsSignalled) {
