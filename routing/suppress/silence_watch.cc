@@ -43,7 +43,7 @@ void SilenceWatch::look_at_issues(WallTime now, std::vector<Seen>& seen) const {
       if (issue.firing) continue;
       // As far as anybody knew, it fired until its end was heard of.
       const WallTime ended = issue.issue.ends_at.value_or(now);
-      const WallTime heard = std::max(ended, issue.changed_at.value_or(ended));
+      const WallTime heard = std::max(ended, issue.changed_at.value_or(issue.last_transition));
       seen[i].ended_at = std::max(seen[i].ended_at, std::min(now, heard));
     }
   });
