@@ -208,6 +208,7 @@ constexpr std::array kHelp{
     CommandHelp{"stops show", "Show one stop: who asked, who approved, how far it is",
                 "0   shown\n"
                 "1   ID matches no stop or several\n"
+                "2   wrong usage\n"
                 "3   configuration invalid\n"
                 "4   broker or journal unreachable",
                 "tocsin stops show cmd_7f3k\n"},
@@ -215,6 +216,7 @@ constexpr std::array kHelp{
                 "Allow a stop that waits for approval: the server asks the run to stop",
                 "0   approved, and the run was asked\n"
                 "1   ID matches no stop or several, or the stop does not wait\n"
+                "2   wrong usage\n"
                 "3   configuration invalid\n"
                 "4   broker or journal unreachable\n"
                 "75  approved; no server asked the run within --wait",
@@ -222,6 +224,7 @@ constexpr std::array kHelp{
     CommandHelp{"stops cancel", "Withdraw a stop: one that waits, or one that was requested",
                 "0   rejected or withdrawn\n"
                 "1   ID matches no stop or several, or the stop is over\n"
+                "2   wrong usage\n"
                 "3   configuration invalid\n"
                 "4   broker or journal unreachable",
                 "tocsin stops cancel cmd_7f3k --comment \"the peak is expected\"\n"},

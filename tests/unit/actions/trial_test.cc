@@ -87,7 +87,8 @@ TEST_F(TriedActions, NothingThatIsShownHoldsACredential) {
        "{url: 'https://oncall.example/integrations/canary-token/'}",
        {"canary-token"}},
       {"servicenow",
-       "{url: 'https://acme.example', mode: incident, username: u, password: canary-password}",
+       "{url: 'https://acme.example', mode: incident, basic_auth: {username: u, password: "
+       "canary-password}}",
        {"canary-password"}},
       {"jira",
        "{url: 'https://acme.example', project: OPS, email: a@b.example, api_token: canary-token}",

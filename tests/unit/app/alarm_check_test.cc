@@ -109,11 +109,11 @@ INSTANTIATE_TEST_SUITE_P(
              "rules: [overfit]\nroute: {receiver: a}\nreceivers:\n"
              "  a: {webhook: {url: 'https://a.example.org/', fallback: b}}\n"
              "  b: {webhook: {url: 'https://b.example.org/', fallback: a}}\n",
-             "t.yaml:4:60: error", "in a circle: a → b → a"},
+             "t.yaml:4:58: error", "in a circle: a → b → a"},
         Case{"NoSuchBackup",
              "rules: [overfit]\nroute: {receiver: a}\nreceivers:\n"
              "  a: [{webhook: {url: 'https://a.example.org/', fallback: bee}}]\n  bees: {}\n",
-             "t.yaml:4:61: error", "did you mean 'bees'?"},
+             "t.yaml:4:59: error", "did you mean 'bees'?"},
         Case{"StopNotArmed",
              "rules: [{use: overfit, actions: [s]}]\nreceivers: {s: {stop_training: {}}}\n",
              "t.yaml:2:32: warning", "not armed"},
