@@ -155,9 +155,9 @@ def problems(figures, path, write):
 # ---- help texts
 
 VERBS = frozenset("""
-    add allow ask begin capture check compare copy create describe end export follow hold judge last limit list log look match mute
-    name pass plan print read record remove report run say send serve set show start stop take test treat use validate wait
-    watch withdraw write
+    accept add allow ask begin capture change check close compare continue copy create describe end export fail follow hold judge last
+    limit list log look mark match mute name pass plan play print read record remove replace replay report reset route run say send serve
+    set show start stop switch take test treat use validate wait watch withdraw write
 """.split())
 
 def subcommands(text):
