@@ -350,7 +350,10 @@ inline core::RunTold run_told() {
 }
 
 inline core::Notification notification() {
-  const auto notified = [] { return core::NotifiedIssue{text(), natural(), issue()}; };
+  const auto ack = [] { return core::AckTold{text(), text(), time(), maybe(time)}; };
+  const auto notified = [ack] {
+    return core::NotifiedIssue{text(), natural(), issue(), maybe(ack)};
+  };
   core::Notification out;
   out.notification_id = name();
   out.integration = name();
@@ -361,6 +364,7 @@ inline core::Notification notification() {
   out.group_hash = text();
   out.generation = natural();
   out.reason = text();
+  out.why = text();
   out.kind = one_of({core::NotificationKind::update, core::NotificationKind::close});
   out.firing = coin();
   out.group_labels = labels();

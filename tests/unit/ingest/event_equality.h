@@ -78,9 +78,13 @@ inline auto members(const Ack& v) {
   const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = v;
   return std::tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r);
 }
+inline auto members(const AckTold& v) {
+  const auto& [a, b, c, d] = v;
+  return std::tuple(a, b, c, d);
+}
 inline auto members(const NotifiedIssue& v) {
-  const auto& [a, b, c] = v;
-  return std::tuple(a, b, c);
+  const auto& [a, b, c, d] = v;
+  return std::tuple(a, b, c, d);
 }
 inline auto members(const StopTold& v) {
   const auto& [a, b, c, d, e, f, g, h, i, j, k, l] = v;
@@ -91,9 +95,10 @@ inline auto members(const RunTold& v) {
   return std::tuple(a, b, c, d, e, f, g, h, i, j, k);
 }
 inline auto members(const Notification& v) {
-  const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, z, runs, o, p, q, r, s, t, u, w, x, y] = v;
-  return std::tuple(a, b, c, d, e, f, g, h, i, j, k, l, m, n, z, runs, o, p, q, r, s, t, u, w, x,
-                    y);
+  const auto& [a, b, c, d, e, f, g, h, i, why, j, k, l, m, n, z, runs, o, p, q, r, s, t, u, w, x,
+               y] = v;
+  return std::tuple(a, b, c, d, e, f, g, h, i, why, j, k, l, m, n, z, runs, o, p, q, r, s, t, u, w,
+                    x, y);
 }
 inline auto members(const IssueRef& v) {
   const auto& [a, b, c] = v;

@@ -210,12 +210,13 @@ inline core::Notification full_notification() {
   notification.group_hash = "ab12";
   notification.generation = 4;
   notification.reason = "all_resolved";
+  notification.why = "Escalated to lead.";
   notification.kind = core::NotificationKind::close;
   notification.firing = false;
   notification.group_labels = {{"job", "digits"}};
   notification.common_labels = {{"job", "digits"}, {"rule", "exploding_tensor"}};
-  notification.issues = {{"zupj", 3, full_issue()}};
-  notification.suppressed = {{"other", 1, full_issue()}};
+  notification.issues = {{"zupj", 3, full_issue(), core::AckTold{"ada", "looking", at(2), at(9)}}};
+  notification.suppressed = {{"other", 1, full_issue(), std::nullopt}};
   notification.firing_count = 1;
   notification.resolved_count = 2;
   notification.truncated = 5;

@@ -110,7 +110,7 @@ TEST(IssueEvent, LabelsAreNeverAddedNeitherByAnEventNorByTheOutbox) {
   issue.labels = {{"alertname", "Down"}, {"kind", "x"}};
   core::Notification outbox;
   outbox.notification_id = outbox.integration = "n";
-  outbox.issues = {{"k", 1, issue}};
+  outbox.issues = {{"k", 1, issue, std::nullopt}};
   const auto record = encode_notification(outbox);
   const auto told = decode_notification(view_of(record));
   ASSERT_TRUE(told) << told.error().message;

@@ -202,7 +202,7 @@ TEST(OutboxNotification, IsListedBeforeItsIssuesAreRead) {
 
 TEST(OutboxNotification, ManyIssuesFit) {
   core::Notification notification = full_notification();
-  notification.issues.assign(200, {"key", 1, full_issue()});
+  notification.issues.assign(200, {"key", 1, full_issue(), std::nullopt});
   const core::OutRecord record = encode_notification(notification);
   ASSERT_LT(record.value->size(), 900u * 1024);
   const auto back = decode_notification(view_of(record));
