@@ -350,7 +350,7 @@ inline core::RunTold run_told() {
 }
 
 inline core::Notification notification() {
-  const auto ack = [] { return core::AckTold{text(), text(), time(), maybe(time)}; };
+  const auto ack = [] { return core::AckTold{text(), text(), time(), maybe_time()}; };
   const auto notified = [ack] {
     return core::NotifiedIssue{text(), natural(), issue(), maybe(ack)};
   };
