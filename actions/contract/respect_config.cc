@@ -3,16 +3,14 @@
 namespace tocsin::actions {
 
 void read(config::Reader& in, RespectConfig& cfg) {
-  in.section("respect", "what holds this action back; default: by its type",
-             [&](config::Reader& respect) {
-               respect.optional("silences", cfg.silences,
-                                "false: act although a silence mutes the issue");
-               respect.optional("inhibition", cfg.inhibition,
-                                "false: act although an inhibit rule mutes the issue (stops: false "
-                                "by default)");
-               respect.optional("time", cfg.time,
-                                "false: act although a time interval mutes the route");
-             });
+  in.section(
+      "respect", "what holds this action back; default: by its type", [&](config::Reader& respect) {
+        respect.optional("silences", cfg.silences, "false: act although a silence mutes the issue");
+        respect.optional("inhibition", cfg.inhibition,
+                         "false: act although an inhibit rule mutes the issue (stops: false "
+                         "by default)");
+        respect.optional("time", cfg.time, "false: act although a time interval mutes the route");
+      });
 }
 
 }  // namespace tocsin::actions

@@ -50,7 +50,7 @@ struct HttpRequest {
   /// What was opened for this request: never shown. Valid while it is sent.
   std::span<const std::string> credentials;
   std::size_t most_body = std::size_t{64} * 1024;  // of the answer; what is longer is cut
-  bool answers_credential = false;  // the body of the answer is shown to nobody
+  bool answers_credential = false;                 // the body of the answer is shown to nobody
 };
 
 struct HttpResponse {

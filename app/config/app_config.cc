@@ -46,9 +46,9 @@ void check_when(const config::Reader& root, const AppConfig& config) {
 
 // Every top-level key but `rules`.
 constexpr std::array<std::string_view, 18> kSections{
-    "transport", "topics",    "cluster",  "labels",        "collect",        "capture",
-    "engine",    "receivers", "route",    "inhibit_rules", "router",         "http",
-    "log",       "plugins",   "reports",  "evidence",      "time_intervals", "platforms"};
+    "transport", "topics",    "cluster", "labels",        "collect",        "capture",
+    "engine",    "receivers", "route",   "inhibit_rules", "router",         "http",
+    "log",       "plugins",   "reports", "evidence",      "time_intervals", "platforms"};
 
 std::vector<std::string> files_of(const config::Reader& root, const AppConfig& config,
                                   const std::string& path) {

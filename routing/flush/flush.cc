@@ -67,14 +67,7 @@ class Sorter {
 
   void add(const FlushMember& member) {
     const IssueState& issue = *member.state;
-    if (member.flapping) {
-      // The far side knows that it flaps: this episode stands for those before it.
-      const auto told = log_.told.find(issue.key);
-      if (told != log_.told.end() && told->second.episode != issue.episode) {
-        told->second.episode = issue.episode;
-        decision_.changed = true;
-      }
-    }
+    if (member.flapping) stand_for_those_before(issue);
     if (member.held) {
       if (knows(log_, issue))
         decision_.held.push_back({&issue, issue.episode, true, false, nullptr});
@@ -126,6 +119,14 @@ class Sorter {
   }
 
  private:
+  /// The far side knows that it flaps: this episode stands for those before it.
+  void stand_for_those_before(const IssueState& issue) {
+    const auto told = log_.told.find(issue.key);
+    if (told == log_.told.end() || told->second.episode == issue.episode) return;
+    told->second.episode = issue.episode;
+    decision_.changed = true;
+  }
+
   /// The newer episode speaks for the end that is owed, if its message arrives.
   void speak_for_debt(const IssueState& issue) {
     const auto owed = log_.owed.find(issue.key);

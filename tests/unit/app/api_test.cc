@@ -150,7 +150,8 @@ TEST_F(ApiTest, OneOfSeveralSetsOfMatchersIsEnough) {
                                         {"labels": {"alertname": "B"}}, {"labels": {"alertname": "C"}}])");
   ASSERT_THAT(alerts(3), SizeIs(3));
   Json asked = silence("alertname", "A");
-  asked["matcherSets"] = {silence("alertname", "A")["matchers"], silence("alertname", "B")["matchers"]};
+  asked["matcherSets"] = {silence("alertname", "A")["matchers"],
+                          silence("alertname", "B")["matchers"]};
   asked["annotations"] = {{"ticket", "OPS-7"}};
   const auto made = ask("POST", "/api/v2/silences", "", asked.dump());
   ASSERT_EQ(made.status, 200) << made.text;
