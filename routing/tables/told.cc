@@ -1,8 +1,9 @@
 #include "routing/tables/told.h"
-#include "core/replay.h"
 
 #include <algorithm>
 #include <utility>
+
+#include "core/replay.h"
 
 namespace tocsin::routing {
 namespace {
@@ -31,6 +32,10 @@ void arrived(TellLog& log, const Pending& message) {
     return;
   }
   log.placed = message.kind != NotificationKind::close;
+  // An earlier message of which we hear later, from another partition, changes nothing any more.
+  for (Pending& earlier : log.pending) {
+    if (earlier.seq < message.seq) earlier.kind = message.kind;
+  }
   if (!log.placed) return;
   // A message lists all that fires: what earlier ones told has arrived with it.
   for (auto& [key, told] : log.told) {

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/unit/routing/harness.h"
 
 namespace tocsin::routing {
@@ -57,6 +59,30 @@ TEST_F(EscalationTest, StepsAreCarriedOutAtTheirTimesAndRepeatAsOftenAsTheyMay) 
   EXPECT_THAT(h.said(), ElementsAre("escalation update lead 1/0"));
   h.at(5h);
   EXPECT_THAT(h.said(), IsEmpty());
+}
+
+// Messages are of several partitions: that the open has arrived may be read after the close.
+TEST_F(EscalationTest, TheNextIncidentIsOpenedAlthoughAnEarlierOpenIsHeardOfLast) {
+  h.fire(kClimbing);
+  h.at(10min);
+  h.said();
+  const core::Notification open = h.sent.back();  // to second
+  h.resolve(kClimbing);
+  h.at(15min);
+  const auto close = std::find_if(h.sent.rbegin(), h.sent.rend(), [](const auto& one) {
+    return one.integration == "second" && one.kind == core::NotificationKind::close;
+  });
+  ASSERT_NE(close, h.sent.rend());
+  const core::Notification closing = *close;
+  h.said();
+  h.deliver(closing, core::DeliveryState::delivered);
+  h.crash();
+  h.deliver(open, core::DeliveryState::delivered);
+  h.fire(kClimbing);
+  h.at(40min);
+  const auto said = h.said();
+  EXPECT_NE(std::find(said.begin(), said.end(), "escalation open second 1/0"), said.end())
+      << ::testing::PrintToString(said);
 }
 
 TEST_F(EscalationTest, WhoWasToldHearsTheRestOfTheIncidentAndItsEnd) {
