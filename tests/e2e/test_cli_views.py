@@ -48,7 +48,7 @@ def looks_right(config, judged=None):
     code, out, _ = run_cli("status", "-c", config, "--output", "json")
     seen = json.loads(out)
     about_engine = set() if judged is None else {"judged", "unknown_runs"}
-    assert set(seen) == {"transport", "runs", "issues", "silences", "summaries", "stops", "unhealthy"} | about_engine
+    assert set(seen) == {"transport", "runs", "issues", "silences", "acknowledgements", "summaries", "stops", "unhealthy"} | about_engine
     assert code == (1 if judged is False else 0) and seen.get("judged") is judged
     assert [issue["rule"] for issue in seen["issues"]] == ["exploding_tensor"]
 

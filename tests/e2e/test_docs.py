@@ -78,7 +78,7 @@ def test_a_wrong_example_would_be_noticed(tmp_path):
 
 def subcommands(text):
     """The subcommand of each line that runs tocsin: ["topics", "plan"]."""
-    for line in text.splitlines():
+    for line in text.replace("\\\n", " ").splitlines():
         words = shlex.split(line, comments=True)
         if words and words[0] in ("tocsin", "build/release/app/tocsin", "build/dev/app/tocsin") and len(words) > 1:
             known = [word for word in words[1:3] if re.fullmatch(r"[a-z]+(-[a-z]+)*", word)]
