@@ -29,6 +29,8 @@ class World {
   void run();
 
   [[nodiscard]] const Scenario& scenario() const { return scenario_; }
+  /// What the wall clock says, jumps included.
+  [[nodiscard]] core::WallTime now() const { return clock_.now(); }
   [[nodiscard]] MemoryBroker& broker() { return broker_; }
   /// Everything that ever was in the topic, partition by partition, also what retention took.
   [[nodiscard]] std::vector<StoredRecord> telemetry() const;

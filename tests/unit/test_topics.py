@@ -1,4 +1,4 @@
-"""Every topic of core/topics.h is written and read by the product, and nobody spells its name anew."""
+"""Every topic of core/topics.h and core/audit_topic.h is written and read by the product, and nobody spells its name anew."""
 
 import pathlib
 import re
@@ -9,7 +9,8 @@ ROOMS = ("core", "config", "ingest", "rules", "routing", "actions", "collectors"
 NAMES = re.compile(r'inline constexpr const char\* (k\w+) = "([\w-]+)";')
 # How records get their topic, and how a reader says what it reads.
 WRITES = r"\.topic = (?:core::)?topic::{0};|record\((?:core::)?topic::{0},|OutRecord \w+\{{(?:core::)?topic::{0},"
-READS = r"topics = \{{[^}}]*topic::{0}\b|kTopics\{{[^}}]*topic::{0}\b|state_topic = core::topic::{0};|lease\(core::topic::{0}\)|reader_of\([^;]*topic::{0}\)"
+READS = r"topics = \{{[^}}]*topic::{0}\b|kTopics\{{[^}}]*topic::{0}\b|state_topic = core::topic::{0};|lease\(core::topic::{0}\)|reader_of\([^;]*topic::{0}\)" \
+        r"|topics\(\) const \{{ return \{{core::topic::{0}\}}"
 # What is nobody's to write, or for other programs to read: as the table says.
 NOTHING_WRITES = {"router-lease"}
 OTHERS_READ = {"metrics"}
@@ -33,7 +34,7 @@ def without_a_hand(header, files):
 
 
 def header():
-    return (ROOT / "core" / "topics.h").read_text()
+    return "\n".join((ROOT / "core" / name).read_text() for name in ("topics.h", "audit_topic.h"))
 
 
 def test_every_topic_has_a_writer_and_a_reader():
@@ -42,9 +43,9 @@ def test_every_topic_has_a_writer_and_a_reader():
 
 
 def test_a_topic_without_a_hand_is_found():
-    planned = header() + '\ninline constexpr const char* kAudit = "router-audit";\n'
+    planned = header() + '\ninline constexpr const char* kPlanned = "router-planned";\n'
     unwritten, unread = without_a_hand(planned, sources())
-    assert "router-audit" in unwritten and "router-audit" in unread
+    assert "router-planned" in unwritten and "router-planned" in unread
     quiet = {name: text for name, text in sources().items() if name != "collectors/hook/publish/announcer.cc"}
     quiet["ingest/events/events.cc"] = quiet["ingest/events/events.cc"].replace("record(core::topic::kAcks", "record(other")
     assert "acks" in without_a_hand(header(), quiet)[0]
