@@ -4,7 +4,7 @@
 // Fenced      by reading before and after: Slurm has no precondition, so what happens in between is said.
 // Proof       a terminal state without COMPLETING, or "invalid job id" (purged).
 // Answers     an HTTP 200 may carry errors[]; these count, not the status.
-// Source      Slurm REST API reference v0.0.40 … v0.0.42; slurm_errno.h; scancel(1).
+// Source      Slurm REST API reference v0.0.40 … v0.0.42; the error numbers of Slurm; scancel(1).
 #include "actions/platform/slurm.h"
 
 #include <algorithm>

@@ -56,12 +56,12 @@ class StreamReader final : public HttpStream {
 // Events from number `from` on that wait for it, beyond what may. Under the hub's lock.
 bool StreamReader::reads_too_slowly(std::uint64_t from) const NO_THREAD_SAFETY_ANALYSIS {
   std::size_t waiting = 0;
-  const auto& ring = hub_->ring_;
   const std::uint64_t first = std::max(from, resumed_to_ + 1);
-  if (ring.empty() || first > ring.back().number) return false;
-  for (auto i = static_cast<std::size_t>(first - std::min(first, ring.front().number));
-       i < ring.size(); ++i) {
-    if (takes(filter_, ring[i].type, ring[i].runs)) waiting += ring[i].text.size();
+  if (hub_->ring_.empty() || first > hub_->ring_.back().number) return false;
+  for (auto i = static_cast<std::size_t>(first - std::min(first, hub_->ring_.front().number));
+       i < hub_->ring_.size(); ++i) {
+    if (takes(filter_, hub_->ring_[i].type, hub_->ring_[i].runs))
+      waiting += hub_->ring_[i].text.size();
     if (waiting > hub_->limits_.waiting_bytes) return true;
   }
   return false;
@@ -72,15 +72,16 @@ HttpStream::Piece StreamReader::take() {
   Piece out{std::exchange(first_, {}), false};
   if (const auto wake = hub_->wakes_.find(this); wake != hub_->wakes_.end())
     wake->second.called = false;
-  const auto& ring = hub_->ring_;
-  const bool lost = !ring.empty() && sent_ + 1 < ring.front().number;
+  const bool lost = !hub_->ring_.empty() && sent_ + 1 < hub_->ring_.front().number;
   if (lost || reads_too_slowly(sent_ + 1)) {
     out.text += hub_->reset("the reader is too slow");
     out.last = true;
     return out;
   }
-  while (!ring.empty() && sent_ < ring.back().number && out.text.size() < kPieceBytes) {
-    const auto& event = ring[static_cast<std::size_t>(sent_ + 1 - ring.front().number)];
+  while (!hub_->ring_.empty() && sent_ < hub_->ring_.back().number &&
+         out.text.size() < kPieceBytes) {
+    const auto& event =
+        hub_->ring_[static_cast<std::size_t>(sent_ + 1 - hub_->ring_.front().number)];
     sent_ = event.number;
     if (takes(filter_, event.type, event.runs)) out.text += event.text;
   }

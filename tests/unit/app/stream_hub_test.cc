@@ -48,7 +48,7 @@ class StreamHubTest : public ::testing::Test {
     return out;
   }
 
-  const core::SystemClock clock_;
+  const core::SystemClock clock_{};
   std::shared_ptr<StreamHub> hub_ = StreamHub::create(clock_);
   int published_ = 0;
 };
