@@ -5,32 +5,15 @@
 #include <vector>
 
 #include "app/cli/dlq_command.h"
+#include "app/cli/duration_option.h"
 #include "app/cli/endpoint_command.h"
 #include "app/cli/history_command.h"
 #include "app/cli/place_options.h"
 #include "app/cli/routes_command.h"
 #include "app/cli/simulate_command.h"
-#include "core/time.h"
 
 namespace tocsin::app {
 namespace {
-
-void add_duration_option(CLI::App& command, const std::string& name, core::Duration& out,
-                         const std::string& help) {
-  command
-      .add_option_function<std::string>(
-          name,
-          [&out, name](const std::string& text) {
-            const auto given = core::parse_duration(text);
-            if (!given) {
-              throw CLI::ValidationError(name,
-                                         "\"" + text + "\" is no duration, such as 30s or 5m");
-            }
-            out = *given;
-          },
-          help)
-      ->type_name("DURATION");
-}
 
 using DlqCommand = int (*)(const DlqOptions&);
 
@@ -164,8 +147,8 @@ void add_endpoint(CLI::App& app, CommandRun& out) {
       ->required();
   const auto probed = std::make_shared<EndpointOptions>();
   auto* probe = add_order(*endpoint, "probe", actions::EndpointDeed::probe, probed, out);
-  add_duration_option(*probe, "--wait", probed->wait,
-                      "Wait up to this long for the answer (default: 15s)");
+  add_duration(*probe, "--wait", probed->wait,
+               "Wait up to this long for the answer (default: 15s)");
 }
 
 void add_breaker(CLI::App& app, CommandRun& out) {
@@ -234,8 +217,8 @@ void add_simulate(CLI::App& app, CommandRun& out) {
       ->type_name("TIME");
   simulate->add_option("--until", options->until, "Use only events before this time or span")
       ->type_name("TIME");
-  add_duration_option(*simulate, "--after", options->after,
-                      "Continue this long after the last event (default: 10m)");
+  add_duration(*simulate, "--after", options->after,
+               "Continue this long after the last event (default: 10m)");
   simulate
       ->add_option("--speed", options->speed,
                    "Play this many times as fast as it happened (default: without waiting)")
