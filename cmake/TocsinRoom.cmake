@@ -161,12 +161,13 @@ ${entries}  };
   target_sources(tocsin_${room} PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/${table})
 endfunction()
 
-# tocsin_test(<name> TIER unit|contract|integration|e2e [THREADED] [MEMCHECK] [BUILTIN <room>] SOURCES <cc…>
-# LINK <targets…>): a GoogleTest program, registered with ctest as one test under the label of its tier. BUILTIN
-# adds the unit tests of the room's registered parts. MEMCHECK runs it in valgrind: AddressSanitizer does not see
+# tocsin_test(<name> TIER unit|contract|integration|e2e [THREADED] [MEMCHECK] [SHARDS <n>] [BUILTIN <room>]
+# SOURCES <cc…> LINK <targets…>): a GoogleTest program, registered with ctest as one test under the label of its tier,
+# or as n tests that share its cases (name, name_2, …), for several cores. BUILTIN adds the unit tests of the room's
+# registered parts. MEMCHECK runs it in valgrind: AddressSanitizer does not see
 # what a library that was compiled without it writes into memory that we let go too early.
 function(tocsin_test name)
-  cmake_parse_arguments(ARG "THREADED;MEMCHECK" "TIER;TIMEOUT;BUILTIN" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "THREADED;MEMCHECK" "TIER;TIMEOUT;BUILTIN;SHARDS" "SOURCES;LINK" ${ARGN})
   if(ARG_BUILTIN)
     get_property(parts GLOBAL PROPERTY TOCSIN_BUILTIN_${ARG_BUILTIN})
     list(TRANSFORM parts REPLACE "(.+)" "${PROJECT_SOURCE_DIR}/tests/unit/${ARG_BUILTIN}/\\1_test.cc")
@@ -183,7 +184,6 @@ function(tocsin_test name)
   if(ARG_MEMCHECK AND VALGRIND AND NOT TOCSIN_SANITIZE)
     set(checker ${VALGRIND} --quiet --error-exitcode=9 --num-callers=20)
   endif()
-  add_test(NAME ${name} COMMAND ${checker} $<TARGET_FILE:${name}> WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
   # tests_unit, tests_contract, …: the programs of one tier; tests_threaded: those with threads of ours.
   set(groups ${ARG_TIER})
   if(ARG_THREADED)
@@ -201,7 +201,19 @@ function(tocsin_test name)
   if(TOCSIN_SANITIZE)
     math(EXPR ARG_TIMEOUT "3 * ${ARG_TIMEOUT}")
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS "${groups}" TIMEOUT ${ARG_TIMEOUT})
+  if(NOT ARG_SHARDS)
+    set(ARG_SHARDS 1)
+  endif()
+  foreach(shard RANGE 1 ${ARG_SHARDS})
+    set(part ${name})
+    if(shard GREATER 1)
+      set(part ${name}_${shard})
+    endif()
+    math(EXPR index "${shard} - 1")
+    add_test(NAME ${part} COMMAND ${checker} $<TARGET_FILE:${name}> WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${part} PROPERTIES LABELS "${groups}" TIMEOUT ${ARG_TIMEOUT}
+      ENVIRONMENT "GTEST_TOTAL_SHARDS=${ARG_SHARDS};GTEST_SHARD_INDEX=${index}")
+  endforeach()
 endfunction()
 
 # tocsin_fuzz(<name> <cc> <targets…>)
