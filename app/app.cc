@@ -125,7 +125,7 @@ std::vector<HttpRoute> App::Impl::own_routes() {
 core::Status App::Impl::serve() {
   auto table = own_routes();
   if (options.roles.route) {
-    auto made = Api::create(config, *transport, clock, log, options.host);
+    auto made = Api::create(config, *transport, clock, log, options.host, telemetry);
     if (!made) return made.error().in("http");
     api = std::move(*made);
     for (HttpRoute& route : api->routes()) table.push_back(std::move(route));

@@ -1,8 +1,8 @@
 // Creates and closes an alert in Jira Service Management operations, or in Opsgenie, for each group of
 // issues.
 //
-// Sends       POST: create, {alias}/notes for news, {alias}/close when all is over, with the hash of the
-//             group as alias. Each is only accepted; GET requests/{requestId} says what came of it.
+// Sends       POST: create, {alias}/notes for news, {alias}/acknowledge when somebody has taken it on
+//             elsewhere (propagate_ack), {alias}/close when all is over, with the hash of the group as alias. Each is only accepted; GET requests/{requestId} says what came of it.
 // Retries     by the table in http_outcome.cc; Retry-After obeyed. The result is asked for 2, 5 and 15 s
 //             later, each time by an attempt of its own, so no thread waits.
 // Idempotent  yes: a create of an open alias raises its count.
@@ -33,7 +33,7 @@ constexpr std::size_t kJsmPeople = 50;
 
 /// A request that was accepted, and how often its result was asked for in vain.
 struct JsmRequest {
-  std::string step;  // create, note, close
+  std::string step;  // create, note, acknowledge, close
   std::string id;
   std::size_t asked = 0;
 
@@ -139,7 +139,10 @@ struct Jsm final : HttpIntegration {
     Rendered out{"application/json",
                  core::to_json(alert(notification, sender, source)),
                  {{"alias", notification.group_hash}}};
-    if (notification.kind == NotificationKind::update) out.fields.emplace_back("note", note());
+    const bool taken_on =
+        notification.kind == NotificationKind::repeat && notification.reason == "acknowledged";
+    if (notification.kind == NotificationKind::update || taken_on)
+      out.fields.emplace_back("note", note());
     return out;
   }
 
@@ -155,6 +158,9 @@ struct Jsm final : HttpIntegration {
     if (!request.id.empty()) return look(dialog, request);
     const NotificationKind kind = dialog.notification().kind;
     if (kind == NotificationKind::close) return begin(dialog, "close");
+    const bool known = kind != NotificationKind::open && !dialog.rendered().field("note").empty();
+    if (known && dialog.notification().reason == "acknowledged")
+      return begin(dialog, "acknowledge");
     // An update that took the place of an open nobody saw is an open now.
     const bool news = kind == NotificationKind::update && !dialog.rendered().field("note").empty();
     return begin(dialog, news ? "note" : "create");
@@ -230,7 +236,7 @@ struct Jsm final : HttpIntegration {
       ask.path = "/" + dialog.rendered().field("alias") + "/" + (step == "note" ? "notes" : step) +
                  "?identifierType=alias";
     }
-    if (step == "note") ask.body = dialog.rendered().field("note");
+    if (step == "note" || step == "acknowledge") ask.body = dialog.rendered().field("note");
     const HttpResult result = dialog.ask(ask);
     AttemptOutcome out = answer_of(result, dialog.now());
     if (out.outcome != OutcomeClass::delivered) return out;
@@ -294,7 +300,8 @@ struct Jsm final : HttpIntegration {
       out.code = "no_such_alert";
       return out;
     }
-    if (missing && request.step == "note") return begin(dialog, "create");
+    if (missing && (request.step == "note" || request.step == "acknowledge"))
+      return begin(dialog, "create");
     out.outcome = OutcomeClass::bad_payload;
     out.code = "refused";
     return out;
@@ -304,11 +311,12 @@ struct Jsm final : HttpIntegration {
 }  // namespace
 
 ActionDescriptor jsm() {
-  return {"jsm",
-          "Opens and closes alerts in Jira Service Management operations or Opsgenie.",
-          {.dedup = true},
-          read_http<Jsm>,
-          {}};
+  return {
+      "jsm",
+      "Opens, acknowledges and closes alerts in Jira Service Management operations or Opsgenie.",
+      {.dedup = true, .acknowledges = true},
+      read_http<Jsm>,
+      {}};
 }
 
 }  // namespace tocsin::actions

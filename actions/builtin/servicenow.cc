@@ -245,6 +245,8 @@ struct ServiceNow final : HttpIntegration {
     core::ValueMap out{
         {"short_description", core::visible(headline(notification), kShortDescription)},
         {"work_notes", incident_news(notification, sender, plain_text(), kServiceNowText)}};
+    // An incident that somebody has taken on is in progress.
+    if (notification.reason == "acknowledged") out.emplace_back("state", "2");
     // A person may have changed them meanwhile: they are only raised.
     if (core::worst_of(notification) == core::Severity::critical) {
       out.emplace_back("impact", "1");
@@ -291,7 +293,7 @@ struct ServiceNow final : HttpIntegration {
 ActionDescriptor servicenow() {
   return {"servicenow",
           "Sends events to ServiceNow, or keeps an incident there.",
-          {.dedup = true},
+          {.dedup = true, .acknowledges = true},
           read_http<ServiceNow>,
           {}};
 }

@@ -94,6 +94,14 @@ Rows pages(const MessageParts& parts) {
   return out;
 }
 
+/// A chat has room for one: to take on what fires, else to look.
+const NextCommand* first_command(const MessageParts& parts) {
+  for (const NextCommand& one : parts.commands) {
+    if (one.line.starts_with("tocsin ack ")) return &one;
+  }
+  return parts.commands.empty() ? nullptr : &parts.commands.front();
+}
+
 std::string follower_line(const Follower& one) {
   return one.tag + " " + one.title + (one.rest.empty() ? "" : " (" + one.rest + ")");
 }
@@ -126,8 +134,8 @@ ChatMessage chat_message(const core::Notification& notification, const Sender& s
   out.hidden =
       parts.followers.empty() ? parts.hidden : not_shown(notification, 1 + out.followers.size());
   out.links = pages(parts);
-  if (!parts.commands.empty())
-    out.command = write.command(parts.commands.front().line, limits.text);
+  if (const NextCommand* command = first_command(parts))
+    out.command = write.command(command->line, limits.text);
   out.footer = write.fit(parts.footer, limits.value);
   return out;
 }

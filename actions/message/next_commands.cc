@@ -42,7 +42,8 @@ std::vector<NextCommand> next_commands(const core::Issue& issue, bool ended,
   const std::string run = run_text(issue.run);
   std::vector<NextCommand> out;
   const std::string& id = issue.event_id;  // of another producer it may be anything
-  if (!id.empty() && id.size() <= kMaxLabel && core::visible(id) == id) {
+  const bool named = !id.empty() && id.size() <= kMaxLabel && core::visible(id) == id;
+  if (named) {
     out.push_back({"Show this issue", "tocsin issues show " + shell_word(id) + at});
   }
   if (run.empty()) {
@@ -51,6 +52,10 @@ std::vector<NextCommand> next_commands(const core::Issue& issue, bool ended,
     out.push_back({"Show the run", "tocsin status " + run + at});
   }
   const std::string muted = mute(issue, run);
+  if (named && !ended && issue.status == core::IssueStatus::firing) {
+    out.push_back({"Take it on: no repeats and no escalation",
+                   "tocsin ack " + shell_word(id) + " --note 'looking at it'" + at});
+  }
   if (ended && !run.empty()) {
     out.push_back({"Write a report about the run", "tocsin report " + run + at});
   } else if (!muted.empty()) {

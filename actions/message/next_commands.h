@@ -14,7 +14,7 @@ struct NextCommand {
   std::string line;
 };
 
-/// Three commands, complete with the records they read: `place` is how a command names them, word by
+/// Three or four commands (to acknowledge only what fires), complete with the records they read: `place` is how a command names them, word by
 /// word ("--from", "/data/tocsin-data"); empty: the machine's configuration says it.
 std::vector<NextCommand> next_commands(const core::Issue& issue, bool ended,
                                        const std::vector<std::string>& place);

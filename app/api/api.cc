@@ -2,14 +2,17 @@
 
 #include <utility>
 
+#include "app/api/ack_routes.h"
 #include "app/api/alertmanager_routes.h"
 #include "app/api/api_desk.h"
 #include "app/api/event_routes.h"
 #include "app/api/idempotency.h"
+#include "app/api/inbound_hooks.h"
 #include "app/api/openapi.h"
 #include "app/api/resource_routes.h"
 #include "app/api/session_routes.h"
 #include "app/api/silence_routes.h"
+#include "app/api/stop_routes.h"
 #include "app/api/stream_routes.h"
 #include "app/process/version.h"
 #include "app/serve/gzip.h"
@@ -35,13 +38,17 @@ core::Result<std::unique_ptr<const routing::Router>> explaining_router(const App
 
 struct Api::Parts {
   Parts(const AppConfig& config, ingest::Transport& transport, const core::Clock& clock,
-        core::Log& log, const std::string& host, std::unique_ptr<const routing::Router> routing)
-      : desk(config, transport, clock, log, host, std::move(routing)), answered(clock) {}
+        core::Log& log, const std::string& host, std::unique_ptr<const routing::Router> routing,
+        core::Telemetry& telemetry)
+      : desk(config, transport, clock, log, host, std::move(routing)),
+        answered(clock),
+        inbound(config.http.inbound, desk, telemetry) {}
 
   HttpAnswer answer(const ApiRoute& route, const HttpRequest& request);
 
   ApiDesk desk;
   Idempotency answered;
+  InboundHooks inbound;
   std::string openapi;  // of all routes
 };
 
@@ -62,11 +69,12 @@ HttpAnswer Api::Parts::answer(const ApiRoute& route, const HttpRequest& request)
 core::Result<std::unique_ptr<Api>> Api::create(const AppConfig& config,
                                                ingest::Transport& transport,
                                                const core::Clock& clock, core::Log& log,
-                                               const std::string& host) {
+                                               const std::string& host,
+                                               core::Telemetry& telemetry) {
   auto routing = explaining_router(config);
   if (!routing) return routing.error();
-  return std::unique_ptr<Api>(
-      new Api(std::make_unique<Parts>(config, transport, clock, log, host, std::move(*routing))));
+  return std::unique_ptr<Api>(new Api(std::make_unique<Parts>(config, transport, clock, log, host,
+                                                              std::move(*routing), telemetry)));
 }
 
 // A file that comes later counts then; that it is not there yet is no reason not to start.
@@ -79,8 +87,8 @@ Api::~Api() = default;
 
 std::vector<HttpRoute> Api::routes() {
   std::vector<ApiRoute> declared;
-  for (auto make : {alertmanager_routes, event_routes, resource_routes, silence_routes,
-                    stream_routes, session_routes}) {
+  for (auto make : {alertmanager_routes, event_routes, resource_routes, silence_routes, ack_routes,
+                    stop_routes, stream_routes, session_routes}) {
     for (ApiRoute& route : make(parts_->desk)) declared.push_back(std::move(route));
   }
   declared.push_back({"GET",
@@ -106,6 +114,7 @@ std::vector<HttpRoute> Api::routes() {
     };
     out.push_back(std::move(served));
   }
+  for (HttpRoute& route : parts_->inbound.routes()) out.push_back(std::move(route));
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/result.h"
+#include "core/telemetry.h"
 #include "ingest/ingest.h"
 
 namespace tocsin::app {
@@ -21,7 +22,8 @@ class Api {
   static core::Result<std::unique_ptr<Api>> create(const AppConfig& config,
                                                    ingest::Transport& transport,
                                                    const core::Clock& clock, core::Log& log,
-                                                   const std::string& host);
+                                                   const std::string& host,
+                                                   core::Telemetry& telemetry);
   ~Api();
 
   /// They live no longer than this.

@@ -32,7 +32,7 @@ ApiDesk::ApiDesk(const AppConfig& config, ingest::Transport& transport,
       access(config.http.access, config.http.listen, config.external_url, &sessions),
       streams(StreamHub::create(the_clock, stream_limits())),
       feed(*streams, deliveries, commands, resolve_timeout, the_clock),
-      view(transport, the_clock, the_log, {&deliveries, &commands, &audit, &feed}),
+      view(transport, the_clock, the_log, {&deliveries, &commands, &audit, &told, &feed}),
       writer(transport, host) {}
 
 core::OutRecord audit_of(const ApiCall& call, core::WallTime at, std::string what,

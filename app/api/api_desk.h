@@ -42,6 +42,7 @@ struct ApiDesk {
   RecentDeliveries deliveries;  // read inside view.read(), as the other histories
   CommandHistory commands;
   AuditHistory audit;
+  ToldHistory told;
   StreamFeed feed;
   LiveView view;  // behind what watches it
   ApiWriter writer;

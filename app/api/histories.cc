@@ -116,6 +116,8 @@ void CommandHistory::saw_ack(const core::Ack& ack) {
   entry.answers[ack.rank] = {ack.phase, ack.worker, ack.reason, ack.time, ack.step};
 }
 
+std::vector<std::string> ToldHistory::topics() const { return {core::topic::kRouterOutbox}; }
+
 std::vector<std::string> AuditHistory::topics() const { return {core::topic::kRouterAudit}; }
 
 void AuditHistory::start_over() {

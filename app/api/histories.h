@@ -11,6 +11,7 @@
 #include "app/api/page.h"
 #include "app/api/topic_watch.h"
 #include "app/view/audit_record.h"
+#include "app/view/told_groups.h"
 #include "core/command.h"
 #include "core/notification.h"
 
@@ -80,6 +81,20 @@ class CommandHistory final : public TopicWatch {
   std::map<std::string, std::vector<core::Ack>> early_;  // their command is read later
   std::size_t early_count_ = 0;
   std::optional<core::WallTime> complete_since_;
+};
+
+/// Which issues the messages of a group have told.
+class ToldHistory final : public TopicWatch {
+ public:
+  [[nodiscard]] std::vector<std::string> topics() const override;
+  void start_over() override { groups_.clear(); }
+  void saw(const core::RecordView& record, const TopicView& /*view*/) override {
+    groups_.apply(record);
+  }
+  [[nodiscard]] const ToldGroups& groups() const { return groups_; }
+
+ private:
+  ToldGroups groups_;
 };
 
 /// Changes by people and programs.

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <iostream>
 #include <set>
 #include <vector>
@@ -10,12 +9,10 @@
 #include "app/cli/looking.h"
 #include "app/process/exit_code.h"
 #include "app/process/person.h"
+#include "app/view/ack_choice.h"
 #include "app/view/ack_words.h"
 #include "app/view/topic_view.h"
 #include "app/view/view_text.h"
-#include "app/view/view_words.h"
-#include "app/view/which_run.h"
-#include "core/fields/outbox.h"
 #include "core/system_clock.h"
 #include "core/topics.h"
 #include "routing/routing.h"
@@ -28,7 +25,6 @@ using routing::Acknowledgement;
 
 constexpr auto kAckPatience = 60s;
 constexpr auto kAckWritten = 10s;
-constexpr std::size_t kLeastHash = 8;  // digits of a hash that are looked for
 
 core::Status write_acks(const Looking& looking, const std::vector<core::OutRecord>& records) {
   ingest::PublisherOptions publishing;
@@ -42,101 +38,21 @@ core::Status write_acks(const Looking& looking, const std::vector<core::OutRecor
   return (*publisher)->flush(kAckWritten);
 }
 
-bool fires(const TopicView::SeenIssue& seen) {
-  return seen.newest.status == core::IssueStatus::firing;
-}
-
-/// What is acknowledged, and which open issues that is.
-struct AckChoice {
-  Acknowledgement names;
-  std::vector<std::pair<std::string, const TopicView::SeenIssue*>> open;  // key, issue
-};
-
-void choose_open(const TopicView& view, const std::set<std::string>& keys, AckChoice& out) {
-  for (const auto& [key, seen] : view.issues()) {
-    if (fires(seen) && keys.contains(key)) out.open.emplace_back(key, &seen);
-  }
-}
-
-/// By the id of a message, or the hash of its group: what messages of that group have told.
-core::Result<AckChoice> choose_told(const Looking& looking, const TopicView& view,
-                                    const std::string& what) {
-  ingest::SourceOptions options;
-  options.topics = {core::topic::kRouterOutbox};
-  options.start = ingest::Start::beginning;
-  auto source = looking.transport().source(options);
-  if (!source) return source.error();
-  std::map<std::string, std::set<std::string>> told;  // group hash → issue keys
-  std::set<std::string> groups;
-  const auto apply = [&](const core::RecordView& record) {
-    if (record.tombstone) return;
-    auto message = ingest::open_notification(record);
-    if (!message) return;
-    if (message->notification_id.starts_with(what) || message->group_hash.starts_with(what)) {
-      groups.insert(message->group_hash);
-    }
-    for (const core::IssueRef& one : core::listing_of(*message).issues) {
-      told[message->group_hash].insert(one.issue_key);
-    }
-  };
-  if (auto read = read_to_end(**source, apply, kAckPatience); !read) return read.error();
-  AckChoice out;
-  if (groups.size() > 1) {
-    return core::Error{core::Code::failed_precondition,
-                       std::to_string(groups.size()) + " groups begin with " + what};
-  }
-  if (groups.empty()) return out;
-  out.names.group = *groups.begin();
-  choose_open(view, told[out.names.group], out);
-  for (const auto& one : out.open) {
-    if (out.names.issues.size() < routing::kMaxAckIssues) out.names.issues.push_back(one.first);
-  }
-  return out;
-}
-
-bool is_hash(const std::string& text) {
-  return text.size() >= kLeastHash &&
-         text.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
-core::Result<AckChoice> choose_run(const TopicView& view, const AckOptions& options) {
-  const auto run = which_run(known_runs(view), options.what, options.job);
-  if (!run) return run.error();
-  AckChoice out;
-  out.names.run = core::to_text(run->run.uid);
-  for (const auto& [key, seen] : view.issues()) {
-    if (fires(seen) && seen.newest.run.uid == run->run.uid) out.open.emplace_back(key, &seen);
-  }
-  return out;
-}
-
+/// What messages have told, read once.
 core::Result<AckChoice> choose(const Looking& looking, const TopicView& view,
                                const AckOptions& options) {
-  AckChoice out;
-  if (options.job.empty()) {
-    for (const auto& [key, seen] : view.issues()) {
-      if (fires(seen) && goes_by(key, seen.newest, options.what)) out.open.emplace_back(key, &seen);
-    }
-    if (out.open.size() > 1) {
-      return core::Error{core::Code::failed_precondition,
-                         std::to_string(out.open.size()) +
-                             " open issues have IDs that begin with " + options.what +
-                             "; see: tocsin issues list"};
-    }
-    if (out.open.size() == 1) {
-      out.names.issues = {out.open.front().first};
-      return out;
-    }
-    if (options.what.starts_with("ntf_") || is_hash(options.what)) {
-      auto told = choose_told(looking, view, options.what);
-      if (!told || !told->names.group.empty()) return told;
-    }
-    if (options.what.starts_with("iss_") || options.what.starts_with("ntf_")) {
-      return core::Error{core::Code::not_found,
-                         "nothing open has ID " + options.what + "; see: tocsin issues list"};
-    }
-  }
-  return choose_run(view, options);
+  ToldGroups groups;
+  const auto told = [&]() -> core::Result<const ToldGroups*> {
+    ingest::SourceOptions reading;
+    reading.topics = {core::topic::kRouterOutbox};
+    reading.start = ingest::Start::beginning;
+    auto source = looking.transport().source(reading);
+    if (!source) return source.error();
+    const auto apply = [&](const core::RecordView& record) { groups.apply(record); };
+    if (auto read = read_to_end(**source, apply, kAckPatience); !read) return read.error();
+    return &groups;
+  };
+  return choose_acknowledged(view, options.what, options.job, told);
 }
 
 core::Result<std::optional<core::WallTime>> end_of(const AckOptions& options, core::WallTime now) {

@@ -9,6 +9,7 @@
 #include "app/cli/looking.h"
 #include "app/process/exit_code.h"
 #include "app/process/person.h"
+#include "app/view/listed_stops.h"
 #include "app/view/topic_view.h"
 #include "app/view/view_text.h"
 #include "core/fields/stop_request.h"
@@ -28,90 +29,6 @@ constexpr auto kWordWritten = 10s;
 constexpr std::size_t kStopIdLength = 14;
 constexpr std::size_t kShownReason = 100;
 
-/// One stop: the request that waited, the command that was written, or both.
-struct ListedStop {
-  std::string id;
-  const StopRequest* request = nullptr;
-  const TopicView::SeenStop* stop = nullptr;
-
-  [[nodiscard]] std::string state() const {
-    if (request != nullptr && (stop == nullptr || request->state == "waiting")) {
-      return request->state == "waiting" ? "awaiting_approval" : request->state;
-    }
-    return stop->told.state;
-  }
-  [[nodiscard]] bool open() const {
-    const std::string now = state();
-    return now == "awaiting_approval" || now == "requested" || now == "cooperative" ||
-           now == "checkpointing" || now == "approved" || now.starts_with("platform");
-  }
-  [[nodiscard]] core::RunUid run() const {
-    return request != nullptr ? request->run.uid : stop->command.run;
-  }
-  [[nodiscard]] std::uint32_t attempt() const {
-    return request != nullptr ? request->run.attempt : stop->command.attempt;
-  }
-};
-
-std::vector<ListedStop> stops_of(const TopicView& view) {
-  std::vector<ListedStop> out;
-  for (const auto& [id, request] : view.stop_requests()) out.push_back({id, &request, nullptr});
-  for (const auto& [run, stop] : view.stops()) {
-    const std::string& id = stop.command.command_id;
-    bool known = false;
-    for (ListedStop& one : out) {
-      if (one.id != id) continue;
-      one.stop = &stop;
-      known = true;
-    }
-    if (!known) out.push_back({id, nullptr, &stop});
-  }
-  return out;
-}
-
-std::string job_of(const ListedStop& stop, const TopicView& view) {
-  if (stop.request != nullptr && !stop.request->run.job.empty()) return stop.request->run.job;
-  const auto run = view.runs().find(stop.run());
-  return run == view.runs().end() ? std::string() : run->second.run.job;
-}
-
-std::string because(const ListedStop& stop) {
-  return stop.request != nullptr ? stop.request->reason.summary : stop.stop->command.reason.summary;
-}
-
-/// Who has to act, or who has.
-std::string by(const ListedStop& stop) {
-  if (stop.request != nullptr && stop.request->state == "waiting") {
-    return "until " + core::to_rfc3339(stop.request->until);
-  }
-  if (stop.request != nullptr && !stop.request->decided_by.empty()) {
-    return stop.request->decided_by;
-  }
-  return stop.stop != nullptr ? stop.stop->command.requested_by : std::string();
-}
-
-core::Value value_of(const ListedStop& stop, const TopicView& view) {
-  core::ValueMap out{{"command_id", stop.id},
-                     {"state", stop.state()},
-                     {"run", core::to_text(stop.run())},
-                     {"attempt", std::int64_t{stop.attempt()}},
-                     {"job", job_of(stop, view)},
-                     {"reason", because(stop)}};
-  if (stop.request != nullptr) {
-    if (auto request = core::parse_json(core::stop_request_json(*stop.request), 1U << 17)) {
-      out.emplace_back("approval", std::move(*request));
-    }
-  }
-  if (stop.stop != nullptr) {
-    out.emplace_back("requested_by", stop.stop->command.requested_by);
-    out.emplace_back("requested_at", core::to_rfc3339(stop.stop->command.issued_at));
-    out.emplace_back("revision", std::uint64_t{stop.stop->command.revision});
-    out.emplace_back("args", stop.stop->command.args);
-    out.emplace_back("detail", stop.stop->told.reason);
-  }
-  return out;
-}
-
 core::Status look(const StopWordOptions& options, Looking& looking, TopicView& view) {
   if (auto opened = looking.open(options.config_file, options.out); !opened) return opened;
   return read_view(looking.transport(), view, kStopsPatience);
@@ -119,15 +36,9 @@ core::Status look(const StopWordOptions& options, Looking& looking, TopicView& v
 
 /// The one stop of that id; nullopt: said on stderr why there is none.
 std::optional<ListedStop> chosen(const std::string& id, const TopicView& view) {
-  std::vector<ListedStop> found;
-  for (const ListedStop& one : stops_of(view)) {
-    if (!id.empty() && one.id == id) return one;
-    if (!id.empty() && one.id.starts_with(id)) found.push_back(one);
-  }
-  if (found.size() == 1) return found.front();
-  std::cerr << "tocsin: "
-            << (found.empty() ? "no stop has" : std::to_string(found.size()) + " stops have")
-            << " the ID " << core::visible(id) << "; see: tocsin stops list\n";
+  auto found = stop_by_id(view, id);
+  if (found) return std::move(*found);
+  std::cerr << "tocsin: " << found.error().message << "\n";
   return std::nullopt;
 }
 
@@ -169,7 +80,7 @@ int no_longer(const StopWordOptions& options, const ListedStop& stop, const Topi
   std::string sentence =
       "the stop of " + name_of(stop, view) + " does not wait for approval: it is ";
   sentence += stop.state();
-  if (const std::string who = by(stop); !who.empty()) sentence += " (" + core::visible(who) + ")";
+  if (const std::string who = stop.by(); !who.empty()) sentence += " (" + core::visible(who) + ")";
   return say(options, stop, "not_waiting", sentence, kFailed);
 }
 
@@ -202,12 +113,12 @@ int stops_list(const StopWordOptions& options) {
   std::vector<core::TableRow> rows{{"ID", "STATE", "JOB", "ATTEMPT", "BY", "BECAUSE"}};
   for (const ListedStop& stop : stops_of(view)) {
     if (!stop.open() && !options.all) continue;
-    list.push_back(value_of(stop, view));
+    list.push_back(stop_value(stop, view));
     const std::string job = job_of(stop, view);
     rows.push_back({stop.id.substr(0, kStopIdLength), stop.state(),
                     job.empty() ? core::to_text(stop.run()) : core::visible(job),
-                    std::to_string(stop.attempt()), core::visible(by(stop)),
-                    core::visible(because(stop), kShownReason)});
+                    std::to_string(stop.attempt()), core::visible(stop.by()),
+                    core::visible(stop.because(), kShownReason)});
   }
   if (options.json) {
     std::cout << core::to_json(core::Value(std::move(list))) << "\n";
@@ -226,14 +137,14 @@ int stops_show(const StopWordOptions& options) {
   const auto stop = chosen(options.id, view);
   if (!stop) return kFailed;
   if (options.json) {
-    std::cout << core::to_json(value_of(*stop, view)) << "\n";
+    std::cout << core::to_json(stop_value(*stop, view)) << "\n";
     return kOk;
   }
   std::vector<core::TableRow> rows{
       {"ID", stop->id},
       {"State", stop->state()},
       {"Run", name_of(*stop, view) + ", " + core::to_text(stop->run())},
-      {"Because", core::visible(because(*stop))}};
+      {"Because", core::visible(stop->because())}};
   if (const StopRequest* request = stop->request) {
     rows.push_back(
         {"Waits by", core::visible(request->why) + ", " + core::visible(request->integration)});

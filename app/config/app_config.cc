@@ -7,6 +7,7 @@
 
 #include "app/config/alarm_check.h"
 #include "app/config/fallback_check.h"
+#include "app/config/inbound_check.h"
 #include "collectors/hook/hook.h"
 #include "core/identity.h"
 #include "core/json.h"
@@ -107,6 +108,7 @@ void read(config::Reader& root, AppConfig& out) {
     check_rule_receivers(root, out);
     check_when(root, out);
     check_fallbacks(root, out);
+    check_inbound(root, out);
   }
 }
 

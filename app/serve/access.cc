@@ -90,8 +90,8 @@ std::string cookie_name(bool secure) {
 }  // namespace
 
 std::string_view to_string(KnownBy by) noexcept {
-  constexpr std::array<std::string_view, 5> kNames{"nothing", "machine", "token", "session",
-                                                   "proxy"};
+  constexpr std::array<std::string_view, 6> kNames{"nothing", "machine", "token",
+                                                   "session", "proxy",   "signature"};
   return kNames[static_cast<std::size_t>(by)];
 }
 

@@ -15,7 +15,7 @@
 namespace tocsin::app {
 
 /// How we know who asks.
-enum class KnownBy : std::uint8_t { nothing, machine, token, session, proxy };
+enum class KnownBy : std::uint8_t { nothing, machine, token, session, proxy, signature };
 std::string_view to_string(KnownBy by) noexcept;
 
 /// Who asks.

@@ -112,6 +112,7 @@ void read(config::Reader& in, HttpConfig& out) {
               "need no line");
   in.section("auth", "who may use the API",
              [&](config::Reader& auth) { read_auth(auth, out.access); });
+  read_inbound(in, out.inbound);
   const bool certificates = out.tls && !out.tls->client_ca_file.empty();
   if (in.describing() || !out.access.proxy || out.access.proxy->secret.set() || certificates)
     return;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/serve/inbound_config.h"
 #include "config/config.h"
 
 namespace tocsin::app {
@@ -49,6 +50,7 @@ struct HttpConfig {
   std::string listen = "127.0.0.1:9760";
   AccessConfig access;
   std::optional<TlsConfig> tls = {};  // nullopt: HTTP in clear
+  std::vector<InboundHook> inbound = {};
 };
 void read(config::Reader& in, HttpConfig& out);
 

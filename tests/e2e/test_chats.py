@@ -89,7 +89,7 @@ def test_the_tool_takes_every_message_and_it_says_what_a_person_must_know(told, 
         assert not later and fake.messages[0]["edited"], "the message of the incident changed"
     else:
         assert "loss is NaN since step 5" in first
-        assert "tocsin issues show iss_" in first
+        assert "tocsin ack iss_" in first
         assert re.search("What to do", first)
     last = ([first] + later)[-1]
     assert "loss" in last and "job completed" in last

@@ -56,9 +56,10 @@ class Jsm(FarSide):
         if alert is None:
             return self._accepted("Alert does not exist", False, "")
         alert["notes"].append(event.get("note", ""))
+        alert["acknowledged"] = alert["acknowledged"] or changed[2] == "acknowledge"
         if changed[2] == "close":
             alert["status"] = "closed"
-        return self._accepted({"close": "Closed alert", "notes": "Added note"}[changed[2]], True, alert["id"])
+        return self._accepted({"close": "Closed alert", "notes": "Added note", "acknowledge": "Acknowledged alert"}[changed[2]], True, alert["id"])
 
     def _accepted(self, status, done, alert):
         request = f"req-{len(self._results)}"
@@ -97,7 +98,7 @@ class Jsm(FarSide):
     def _apply(self, event):
         known = next((one for one in self.messages if one["alias"] == event["alias"] and one["status"] == "open"), None)
         if known is None:
-            known = {**event, "id": f"alert-{len(self.messages)}", "status": "open", "count": 0, "notes": []}
+            known = {**event, "id": f"alert-{len(self.messages)}", "status": "open", "acknowledged": False, "count": 0, "notes": []}
             self.messages.append(known)
         known["count"] += 1
         return known["id"]

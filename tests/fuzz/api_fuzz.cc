@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/api/alertmanager_json.h"
+#include "app/api/inbound_event.h"
 #include "app/api/page.h"
 #include "app/api/silence_request.h"
 #include "app/api/stream_routes.h"
@@ -102,15 +103,29 @@ void headers_of_a_request(std::string_view text) {
   Access::cookie_of(request);
 }
 
+// Bodies and signatures of tools: read whole, or refused.
+void one_hook(std::string_view text) {
+  for (const auto& read :
+       {tocsin::app::read_pagerduty_hook(text), tocsin::app::read_jsm_hook(text)}) {
+    if (!read || read->kind == tocsin::app::InboundEvent::Kind::other) continue;
+    sound(read->group.empty() || read->group.size() == 64);
+    sound(read->by.size() <= 1000);
+  }
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  sound(
+      !tocsin::app::has_pagerduty_signature(text.substr(0, end), "fuzz \x05\x06 unguessed", text));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
-  if (data[0] % 5 == 0) one_alert(text);
-  if (data[0] % 5 == 1) one_silence(text);
-  if (data[0] % 5 == 2) one_query(text);
-  if (data[0] % 5 == 3) one_silence_of_ours(text);
-  if (data[0] % 5 == 4) headers_of_a_request(text);
+  if (data[0] % 6 == 0) one_alert(text);
+  if (data[0] % 6 == 1) one_silence(text);
+  if (data[0] % 6 == 2) one_query(text);
+  if (data[0] % 6 == 3) one_silence_of_ours(text);
+  if (data[0] % 6 == 4) headers_of_a_request(text);
+  if (data[0] % 6 == 5) one_hook(text);
   return 0;
 }

@@ -27,7 +27,7 @@ TEST(GrafanaIrm, AlertsWhileSomethingFiresAndIsOkWithTheSameUidAtTheEnd) {
   EXPECT_EQ(first["job"], "digits");
   EXPECT_EQ(first["link_to_upstream_details"], "https://runs.example/r1");
   EXPECT_THAT(std::string(first["title"]), HasSubstr("digits: gradient/conv1.weight"));
-  EXPECT_THAT(std::string(first["message"]), HasSubstr("tocsin issues show iss_"));
+  EXPECT_THAT(std::string(first["message"]), HasSubstr("tocsin ack iss_"));
   EXPECT_THAT(std::string(first["message"]), HasSubstr("Runbook: https://runbook.example"));
   (void)bench.told(told_as(NotificationKind::close, "two"));
   EXPECT_EQ(bench.last()["state"], "ok");

@@ -106,6 +106,23 @@ TEST(Jsm, NewsIsANoteAndAnAlertThatAPersonClosedIsOpenedAnew) {
   EXPECT_THAT(bench.asked().back(), HasSubstr("/requests/req-2"));
 }
 
+TEST(Jsm, WhatSomebodyHasTakenOnIsAcknowledgedAndOneThatIsNotThereIsOpened) {
+  JsmBench bench;
+  auto taken = told_as(NotificationKind::repeat, "two", {{"alert_id", "alert-9"}});
+  taken.reason = "acknowledged";
+  taken.why = "Acknowledged by ada.";
+  EXPECT_EQ(bench.through(taken, true, "Acknowledged").outcome, OutcomeClass::delivered);
+  EXPECT_EQ(bench.asked().front(), "POST /jsm/ops/integration/v2/alerts/" +
+                                       std::string(TalkBench::kHash) +
+                                       "/acknowledge?identifierType=alias");
+  EXPECT_THAT(bench.http.requests.front().body, HasSubstr("Acknowledged by ada."));
+  auto open = told_as(NotificationKind::open, "three");
+  open.reason = "acknowledged";
+  bench.answer(202, kAccepted);
+  (void)bench.told(open);
+  EXPECT_EQ(bench.asked().back(), "POST /jsm/ops/integration/v2/alerts") << "it is not open there";
+}
+
 TEST(Jsm, AnAlertThatIsRefusedAfterItWasAcceptedIsNoDelivery) {
   JsmBench bench;
   const auto out = bench.through(told_as(NotificationKind::open, "one"), false, "Too many tags");

@@ -85,6 +85,20 @@ TEST(ServiceNow, NewsIsAWorkNoteAndTheEndResolvesTheRecord) {
   EXPECT_THAT(std::string(bench.last()["close_notes"]), HasSubstr("recovered"));
 }
 
+TEST(ServiceNow, WhatSomebodyHasTakenOnIsInProgress) {
+  SnowBench bench;
+  bench.written(200, snow_record("2"));
+  auto taken = told_as(NotificationKind::repeat, "two", kKnown);
+  taken.reason = "acknowledged";
+  taken.why = "Acknowledged by ada.";
+  EXPECT_EQ(bench.told(taken).outcome, OutcomeClass::delivered);
+  EXPECT_EQ(bench.last()["state"], "2");
+  EXPECT_THAT(std::string(bench.last()["work_notes"]), HasSubstr("Acknowledged by ada."));
+  bench.written(200, snow_record("2"));
+  (void)bench.told(told_as(NotificationKind::update, "three", kKnown));
+  EXPECT_FALSE(bench.last().contains("state")) << "a person may have changed it";
+}
+
 TEST(ServiceNow, NewsOfOneThatAPersonClosedOpensANewOneAndItsEndNothing) {
   SnowBench bench;
   bench.answer(403, R"({"error":{"message":"ACL Exception"}})");

@@ -55,10 +55,11 @@ struct Told {
 
 class ApiTest : public ::testing::Test {
  protected:
+  [[nodiscard]] virtual const char* config_text() const { return kApiConfig; }
   void SetUp() override {
     const std::string path = (folder_ / "t.yaml").string();
     std::ofstream(path) << "transport: {journal: " << (folder_ / "journal").string() << "}\n"
-                        << kApiConfig;
+                        << config_text();
     config::Diagnostics diagnostics;
     config_ = load_config(
         path,
@@ -74,7 +75,7 @@ class ApiTest : public ::testing::Test {
     ASSERT_TRUE(opened) << opened.error().message;
     transport_ = std::move(*opened);
     ASSERT_TRUE(transport_->ensure_topics());
-    auto made = Api::create(config_, *transport_, clock_, log_, "node-7");
+    auto made = Api::create(config_, *transport_, clock_, log_, "node-7", telemetry_);
     ASSERT_TRUE(made) << made.error().message;
     api_ = std::move(*made);
     routes_ = std::make_unique<HttpRoutes>(api_->routes());

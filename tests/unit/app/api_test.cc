@@ -255,7 +255,10 @@ TEST_F(ApiTest, TheDocumentedRolesAreTheOnesThatAreAskedFor) {
     const int nobody = ask(method, path, "", "", "").status;
     EXPECT_EQ(nobody != 401, row[3] == "viewer" || row[3] == "–") << line << nobody;
     const int shift = ask(method, path, "", "{}").status;
-    EXPECT_TRUE(shift != 401 && shift != 403) << line << shift;
+    EXPECT_NE(shift, 401) << line;
+    EXPECT_EQ(shift == 403, row[3] == "stopper") << line << shift;
+    const int guard = ask(method, path, "", "{}", "0123456789-the-guard").status;
+    EXPECT_TRUE(guard != 401 && guard != 403) << line << guard;
   }
   std::set<std::string> served;
   for (const HttpRoute& route : api_->routes()) served.insert(route.method + " " + route.path);

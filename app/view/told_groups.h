@@ -1,0 +1,39 @@
+// Which issues the messages of a group have told: the outbox, folded.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "core/record.h"
+#include "core/result.h"
+
+namespace tocsin::app {
+
+/// The newest groups, bounded.
+class ToldGroups {
+ public:
+  static constexpr std::size_t kMostGroups = 20'000;
+  static constexpr std::size_t kMostMessages = 50'000;
+  static constexpr std::size_t kMostIssues = 1'000;  // of one group
+
+  /// A record of `router-outbox`; any other is left alone.
+  void apply(const core::RecordView& record);
+  void clear();
+
+  /// The hash of the one group whose hash, or an id of whose messages, begins with `what`; empty:
+  /// there is none. failed_precondition: there are several.
+  [[nodiscard]] core::Result<std::string> group_of(std::string_view what) const;
+  /// Keys of the issues that it was told of; empty: no such group.
+  [[nodiscard]] const std::set<std::string>& issues_of(const std::string& group) const;
+
+ private:
+  std::map<std::string, std::set<std::string>, std::less<>> issues_;  // by hash
+  std::deque<std::string> order_;                                     // of hashes
+  std::map<std::string, std::string, std::less<>> group_of_;          // by id of a message
+  std::deque<std::string> messages_;
+};
+
+}  // namespace tocsin::app
