@@ -139,9 +139,7 @@ struct Jsm final : HttpIntegration {
     Rendered out{"application/json",
                  core::to_json(alert(notification, sender, source)),
                  {{"alias", notification.group_hash}}};
-    const bool taken_on =
-        notification.kind == NotificationKind::repeat && notification.reason == "acknowledged";
-    if (notification.kind == NotificationKind::update || taken_on)
+    if (notification.kind == NotificationKind::update || notification.reason == "acknowledged")
       out.fields.emplace_back("note", note());
     return out;
   }
@@ -291,6 +289,10 @@ struct Jsm final : HttpIntegration {
     if (out.outcome != OutcomeClass::delivered) return out;
     out.detail = core::text_at(*data, "status");
     if (*done) {
+      // One that took the place of an open nobody had confirmed yet.
+      const bool taken_on = dialog.notification().reason == "acknowledged" &&
+                            !dialog.rendered().field("note").empty();
+      if (request.step == "create" && taken_on) return begin(dialog, "acknowledge");
       if (request.step == "create") out.handles = {{"alert_id", core::text_at(*data, "alertId")}};
       return out;
     }

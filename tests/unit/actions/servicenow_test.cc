@@ -88,7 +88,7 @@ TEST(ServiceNow, NewsIsAWorkNoteAndTheEndResolvesTheRecord) {
 TEST(ServiceNow, WhatSomebodyHasTakenOnIsInProgress) {
   SnowBench bench;
   bench.written(200, snow_record("2"));
-  auto taken = told_as(NotificationKind::repeat, "two", kKnown);
+  auto taken = told_as(NotificationKind::update, "two", kKnown);
   taken.reason = "acknowledged";
   taken.why = "Acknowledged by ada.";
   EXPECT_EQ(bench.told(taken).outcome, OutcomeClass::delivered);
