@@ -28,6 +28,8 @@
 #include "core/own_issue.h"
 #include "core/result.h"
 #include "core/time.h"
+#include "routing/standing/inhibition_survey.h"
+#include "routing/standing/router_standing.h"
 #include "routing/suppress/acknowledgement.h"
 #include "routing/suppress/inhibit_rules.h"
 #include "routing/suppress/silence.h"

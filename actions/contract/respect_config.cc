@@ -11,6 +11,12 @@ void read(config::Reader& in, RespectConfig& cfg) {
                          "by default)");
         respect.optional("time", cfg.time, "false: act although a time interval mutes the route");
       });
+  in.optional(
+      "resolve_when_suppressed", cfg.resolve_when_suppressed,
+      config::one_of({"send", "defer", "drop"}),
+      "the end of an issue that was told and is suppressed by now: send it at once, defer it "
+      "until the suppression is over, or drop it; default: send where the far side keeps an "
+      "incident open, else defer");
 }
 
 }  // namespace tocsin::actions

@@ -1,7 +1,9 @@
-// The key `respect` of every action: what holds it back.
+// The keys `respect` and `resolve_when_suppressed` of every action: what holds it back, and what
+// becomes of an end meanwhile.
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "config/config.h"
 
@@ -12,9 +14,10 @@ struct RespectConfig {
   std::optional<bool> silences;
   std::optional<bool> inhibition;
   std::optional<bool> time;
+  std::string resolve_when_suppressed;  // send, defer, drop; empty: as the action's type has it
 };
 
-/// Declares the key on the map of an action.
+/// Declares both keys on the map of an action.
 void read(config::Reader& in, RespectConfig& cfg);
 
 }  // namespace tocsin::actions

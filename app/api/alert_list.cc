@@ -5,28 +5,6 @@
 namespace tocsin::app {
 namespace {
 
-struct ForcedSilence {
-  const std::string* id;
-  routing::SilenceScope scope;
-};
-
-std::vector<ForcedSilence> silences_in_force(const TopicView& view, core::WallTime now) {
-  std::vector<ForcedSilence> out;
-  for (const auto& [id, silence] : view.silences()) {
-    if (!routing::in_force(silence, now)) continue;
-    if (auto scope = routing::SilenceScope::of(silence)) out.push_back({&id, std::move(*scope)});
-  }
-  return out;
-}
-
-bool fires(const TopicView& view, const core::Issue& issue, core::Duration resolve_timeout,
-           core::WallTime now) {
-  if (issue.status != core::IssueStatus::firing || issue.shadow) return false;
-  if (!issue.explicit_expiry && issue.ends_at.value_or(issue.time + resolve_timeout) <= now)
-    return false;
-  return view.outlived(issue) == core::Resolution::none;
-}
-
 bool reaches(const AlertFilter& filter, const std::vector<routing::MatchedRoute>& leaves) {
   if (filter.receiver.empty()) return true;
   return std::any_of(leaves.begin(), leaves.end(), [&](const routing::MatchedRoute& leaf) {
@@ -36,20 +14,22 @@ bool reaches(const AlertFilter& filter, const std::vector<routing::MatchedRoute>
   });
 }
 
-// Names of the intervals that mute every route it reaches; empty: somebody is told.
-std::vector<std::string> muting(const routing::Router* routing,
-                                const std::vector<routing::MatchedRoute>& leaves,
-                                core::WallTime now) {
+// The sources as their own alerts name them.
+std::vector<std::string> source_fingerprints(const TopicView& view, const HeldBack& held) {
   std::vector<std::string> out;
-  for (const auto& leaf : leaves) {
-    const auto reasons = routing->muted_by(leaf.route_id, now);
-    if (reasons.empty()) return {};
-    for (const std::string& reason : reasons) {
-      const std::string name = reason.substr(reason.find(':') + 1);
-      if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(name);
-    }
+  for (const routing::InhibitedBy& one : held.inhibitors) {
+    const auto found = view.issues().find(one.source);
+    if (found == view.issues().end()) continue;
+    std::string name = core::fingerprint(found->second.newest.labels);
+    if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(std::move(name));
   }
   return out;
+}
+
+bool is_shown(const AlertFilter& filter, const HeldBack& held) {
+  if (!held.suppressed()) return filter.active;
+  return (filter.silenced || held.silences.empty()) &&
+         (filter.inhibited || held.inhibitors.empty()) && (filter.muted || held.muted_by.empty());
 }
 
 }  // namespace
@@ -58,7 +38,7 @@ core::Result<AlertFilter> AlertFilter::parse(const UrlQuery& query) {
   AlertFilter out;
   for (const auto& [name, place] :
        {std::pair{"active", &out.active}, std::pair{"silenced", &out.silenced},
-        std::pair{"muted", &out.muted}}) {
+        std::pair{"inhibited", &out.inhibited}, std::pair{"muted", &out.muted}}) {
     const auto given = query.flag(name, true);
     if (!given) return given.error();
     *place = *given;
@@ -75,28 +55,23 @@ core::Result<AlertFilter> AlertFilter::parse(const UrlQuery& query) {
   return out;
 }
 
-void for_each_alert(const TopicView& view, const routing::Router* routing,
-                    const AlertFilter& filter, core::Duration resolve_timeout, core::WallTime now,
-                    core::FunctionRef<void(const ShownAlert&)> show) {
-  const auto silences = silences_in_force(view, now);
+void for_each_alert(const TopicView& view, const RoutingSight& sight, const AlertFilter& filter,
+                    core::WallTime now, core::FunctionRef<void(const ShownAlert&)> show) {
+  const HeldBackView held_back(view, sight, now);
   for (const auto& [key, seen] : view.issues()) {
     const core::Issue& issue = seen.newest;
-    if (!fires(view, issue, resolve_timeout, now)) continue;
+    if (issue.shadow || !still_fires(view, issue, sight.resolve_timeout, now)) continue;
     core::Labels labels = issue.labels;
     if (!labels.has(kAlertName)) labels.set(kAlertName, issue.rule);
     if (!filter.labels.matches(labels)) continue;
-    std::vector<std::string> silenced_by;
-    for (const ForcedSilence& silence : silences) {
-      if (silence.scope.matches(issue.labels)) silenced_by.push_back(*silence.id);
-    }
-    if (silenced_by.empty() ? !filter.active : !filter.silenced) continue;
+    HeldBack held = held_back.of(view, key, seen);
+    if (!is_shown(filter, held)) continue;
     std::vector<routing::MatchedRoute> leaves;
-    if (routing != nullptr) leaves = routing->explain(issue.labels).leaves;
+    if (sight.router != nullptr) leaves = sight.router->explain(issue.labels).leaves;
     if (!reaches(filter, leaves)) continue;
-    std::vector<std::string> muted_by = muting(routing, leaves, now);
-    if (!muted_by.empty() && !filter.muted) continue;
-    show({std::move(labels), issue, seen.since, std::move(leaves), std::move(silenced_by),
-          std::move(muted_by)});
+    std::vector<std::string> sources = source_fingerprints(view, held);
+    show({std::move(labels), issue, seen.since, std::move(leaves), std::move(held),
+          std::move(sources)});
   }
 }
 

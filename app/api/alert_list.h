@@ -1,10 +1,11 @@
-// Open issues as alerts: with who is told of each, and which silences hold it back.
+// Open issues as alerts: with who is told of each, and what holds it back.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "app/serve/url_query.h"
+#include "app/view/held_back.h"
 #include "app/view/topic_view.h"
 #include "core/function_ref.h"
 #include "core/issue.h"
@@ -24,14 +25,15 @@ struct ShownAlert {
   const core::Issue& issue;
   core::WallTime since{};
   std::vector<routing::MatchedRoute> leaves;
-  std::vector<std::string> silenced_by;  // ids
-  std::vector<std::string> muted_by;     // names of time intervals; empty: some route is not muted
+  HeldBack held;
+  std::vector<std::string> inhibited_by;  // fingerprints of the issues because of which it is
 };
 
 /// The query parameters of alerts and of their groups.
 struct AlertFilter {
   bool active = true;          // alerts that people are told of
   bool silenced = true;        // those that a silence holds back
+  bool inhibited = true;       // those that an inhibit rule holds back
   bool muted = true;           // those whose routes are all muted by time intervals
   routing::Matchers labels;    // `filter`, any number of them
   routing::Matchers receiver;  // on the label `receiver`; empty: all
@@ -41,10 +43,9 @@ struct AlertFilter {
 };
 
 /// Shows open alerts one after the other, by issue key: a list of them all would be many times as large
-/// as what is said of them. `routing` tells whom each reaches; null: nobody. An issue that does not end
-/// by itself is over `resolve_timeout` after its last report.
-void for_each_alert(const TopicView& view, const routing::Router* routing,
-                    const AlertFilter& filter, core::Duration resolve_timeout, core::WallTime now,
-                    core::FunctionRef<void(const ShownAlert&)> show);
+/// as what is said of them. Without a router in `sight` they reach nobody. An issue that does not end by
+/// itself is over `resolve_timeout` after its last report.
+void for_each_alert(const TopicView& view, const RoutingSight& sight, const AlertFilter& filter,
+                    core::WallTime now, core::FunctionRef<void(const ShownAlert&)> show);
 
 }  // namespace tocsin::app

@@ -162,20 +162,19 @@ Value alert_value(const ShownAlert& alert, core::Duration resolve_timeout, core:
   const core::WallTime ends = issue.explicit_expiry
                                   ? now + resolve_timeout
                                   : issue.ends_at.value_or(issue.time + resolve_timeout);
-  return ValueMap{{"annotations", annotations_value(issue)},
-                  {"endsAt", core::to_rfc3339(ends)},
-                  {"fingerprint", core::fingerprint(issue.labels)},
-                  {"receivers", std::move(receivers)},
-                  {"startsAt", core::to_rfc3339(alert.since)},
-                  {"status", ValueMap{{"inhibitedBy", ValueList()},
-                                      {"mutedBy", texts(alert.muted_by)},
-                                      {"silencedBy", texts(alert.silenced_by)},
-                                      {"state", alert.silenced_by.empty() && alert.muted_by.empty()
-                                                    ? "active"
-                                                    : "suppressed"}}},
-                  {"updatedAt", core::to_rfc3339(issue.time)},
-                  {"generatorURL", issue.generator_url},
-                  {"labels", labels_value(alert.labels)}};
+  return ValueMap{
+      {"annotations", annotations_value(issue)},
+      {"endsAt", core::to_rfc3339(ends)},
+      {"fingerprint", core::fingerprint(issue.labels)},
+      {"receivers", std::move(receivers)},
+      {"startsAt", core::to_rfc3339(alert.since)},
+      {"status", ValueMap{{"inhibitedBy", texts(alert.inhibited_by)},
+                          {"mutedBy", texts(alert.held.muted_by)},
+                          {"silencedBy", texts(alert.held.silenced_by())},
+                          {"state", alert.held.suppressed() ? "suppressed" : "active"}}},
+      {"updatedAt", core::to_rfc3339(issue.time)},
+      {"generatorURL", issue.generator_url},
+      {"labels", labels_value(alert.labels)}};
 }
 
 void AlertGroups::add(const ShownAlert& alert, const std::string& json,

@@ -18,6 +18,7 @@ namespace {
 using core::Value;
 using core::ValueList;
 using core::ValueMap;
+using routing::Silence;
 
 constexpr std::size_t kMostOfAlerts = std::size_t{1} << 20;
 
@@ -50,10 +51,9 @@ HttpAnswer with_alerts(
   if (!filter) return problem(filter.error());
   const core::WallTime now = desk.clock.now();
   const auto seen = desk.view.read([&](const TopicView& view) {
-    for_each_alert(
-        view, desk.routing.get(), *filter, desk.resolve_timeout, now, [&](const ShownAlert& alert) {
-          take(alert, *filter, core::to_json(alert_value(alert, desk.resolve_timeout, now)));
-        });
+    for_each_alert(view, desk.sight(), *filter, now, [&](const ShownAlert& alert) {
+      take(alert, *filter, core::to_json(alert_value(alert, desk.resolve_timeout, now)));
+    });
   });
   return seen ? HttpAnswer() : problem(seen.error());
 }
@@ -143,13 +143,14 @@ HttpAnswer take_alerts(ApiDesk& desk, const ApiCall& call) {
 std::vector<ApiParameter> alert_parameters() {
   ApiParameter filter{"filter", ParameterType::matcher, "a matcher on labels"};
   filter.repeated = true;
-  return {filter,
-          {"receiver", ParameterType::regex, "regular expression on names of receivers"},
-          {"active", ParameterType::flag, "false: without those that people are told of"},
-          {"silenced", ParameterType::flag, "false: without those that a silence holds back"},
-          {"inhibited", ParameterType::flag, "taken for Alertmanager's clients; no effect"},
-          {"muted", ParameterType::flag, "false: without those whose routes are all muted"},
-          {"unprocessed", ParameterType::flag, "taken for Alertmanager's clients; no effect"}};
+  return {
+      filter,
+      {"receiver", ParameterType::regex, "regular expression on names of receivers"},
+      {"active", ParameterType::flag, "false: without those that people are told of"},
+      {"silenced", ParameterType::flag, "false: without those that a silence holds back"},
+      {"inhibited", ParameterType::flag, "false: without those that an inhibit rule holds back"},
+      {"muted", ParameterType::flag, "false: without those whose routes are all muted"},
+      {"unprocessed", ParameterType::flag, "taken for Alertmanager's clients; no effect"}};
 }
 
 ApiParameter silence_id_parameter() {

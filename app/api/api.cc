@@ -6,6 +6,7 @@
 #include "app/api/alertmanager_routes.h"
 #include "app/api/api_desk.h"
 #include "app/api/event_routes.h"
+#include "app/api/group_routes.h"
 #include "app/api/idempotency.h"
 #include "app/api/inbound_hooks.h"
 #include "app/api/openapi.h"
@@ -87,7 +88,7 @@ Api::~Api() = default;
 
 std::vector<HttpRoute> Api::routes() {
   std::vector<ApiRoute> declared;
-  for (auto make : {alertmanager_routes, event_routes, resource_routes, silence_routes, ack_routes,
+  for (auto make : {alertmanager_routes, event_routes, group_routes, resource_routes, silence_routes, ack_routes,
                     stop_routes, stream_routes, session_routes}) {
     for (ApiRoute& route : make(parts_->desk)) declared.push_back(std::move(route));
   }

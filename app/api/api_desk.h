@@ -9,11 +9,13 @@
 #include "app/api/api_writer.h"
 #include "app/api/histories.h"
 #include "app/api/live_view.h"
+#include "app/api/standing_watch.h"
 #include "app/api/stream_feed.h"
 #include "app/api/stream_hub.h"
 #include "app/config/app_config.h"
 #include "app/serve/access.h"
 #include "app/serve/session_table.h"
+#include "app/view/held_back.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/time.h"
@@ -35,6 +37,8 @@ struct ApiDesk {
   std::vector<std::string> receivers;  // names, in the order of the configuration
   std::unique_ptr<const routing::Router>
       routing;  // to explain only; null: this process routes nothing
+  std::vector<routing::InhibitRule> inhibit_rules;
+  std::vector<routing::TimeInterval> time_intervals;
   SessionTable sessions;
   LoginBrake brake;
   Access access;
@@ -43,9 +47,15 @@ struct ApiDesk {
   CommandHistory commands;
   AuditHistory audit;
   ToldHistory told;
+  StandingWatch standing;  // read inside view.read() too
   StreamFeed feed;
   LiveView view;  // behind what watches it
   ApiWriter writer;
+
+  /// What is known beside the topics of the view.
+  [[nodiscard]] RoutingSight sight() const noexcept {
+    return {routing.get(), &inhibit_rules, &standing.standing(), resolve_timeout};
+  }
 };
 
 /// A change that this call makes, as a record to be written together with it.

@@ -52,22 +52,6 @@ Value ending_value(const core::Issue& issue) {
 
 }  // namespace
 
-ReadSilences::ReadSilences(const TopicView& view) {
-  for (const auto& [id, silence] : view.silences()) {
-    if (auto scope = routing::SilenceScope::of(silence))
-      silences_.push_back({id, std::move(*scope)});
-  }
-}
-
-std::vector<std::string> ReadSilences::holding(const core::Labels& labels,
-                                               core::WallTime now) const {
-  std::vector<std::string> out;
-  for (const One& one : silences_) {
-    if (one.scope.in_force(now) && one.scope.matches(labels)) out.push_back(one.id);
-  }
-  return out;
-}
-
 IssueState state_of(const TopicView& view, const core::Issue& issue, core::Duration resolve_timeout,
                     core::WallTime now) {
   if (issue.status != core::IssueStatus::firing) return {issue.status, issue.resolution};
@@ -81,7 +65,7 @@ IssueState state_of(const TopicView& view, const core::Issue& issue, core::Durat
 
 Value issue_value(const IssueRow& row) {
   const core::Issue& issue = row.seen.newest;
-  return ValueMap{
+  ValueMap out{
       {"key", row.key},
       {"episode", row.episode ? Value(*row.episode) : Value()},
       {"event_id", issue.event_id},
@@ -107,9 +91,10 @@ Value issue_value(const IssueRow& row) {
        row.state.status == core::IssueStatus::firing ? Value() : time_or_null(issue.ends_at)},
       {"updated_at", time_or_null(issue.time)},
       {"ending", ending_value(issue)},
-      {"caused_by", causes(issue)},
-      {"silenced_by", ValueList(row.silenced_by.begin(), row.silenced_by.end())},
-      {"reports", row.seen.reports}};
+      {"caused_by", causes(issue)}};
+  add_held_back(out, row.held);
+  out.emplace_back("reports", row.seen.reports);
+  return out;
 }
 
 Value delivery_value(const core::Delivery& delivery, core::WallTime at, const std::string& id) {
@@ -180,15 +165,36 @@ Value ack_value(const core::Ack& ack) {
 }
 
 Value silence_row(const routing::Silence& silence, core::WallTime now) {
+  const auto sets = matcher_sets(silence);
+  ValueMap annotations;
+  for (const auto& [name, text] : silence.annotations) annotations.emplace_back(name, text);
+  // As its record has it.
+  const Value fields = silence_fields(silence);
+  const Value* recurrence = core::find(fields, "recurrence");
+  const auto span_or_null = [](core::Duration span) {
+    return span == core::Duration{} ? Value() : Value(core::to_text(span));
+  };
   return ValueMap{{"id", silence.id},
                   {"state", silence_state(silence, now)},
+                  {"in_force", in_force(silence, now)},
                   {"matchers", matchers_text(silence)},
+                  {"matcher_sets", ValueList(sets.begin(), sets.end())},
                   {"starts_at", core::to_rfc3339(silence.starts_at)},
                   {"ends_at", core::to_rfc3339(silence.ends_at)},
+                  {"recurrence", recurrence == nullptr ? Value() : *recurrence},
                   {"created_at", core::to_rfc3339(silence.created_at)},
+                  {"updated_at", time_or_null(silence.updated_at)},
                   {"created_by", silence.created_by},
                   {"comment", silence.comment},
+                  {"annotations", std::move(annotations)},
                   {"actions", silence.actions.empty() ? "all" : silence.actions},
+                  {"until_resolved", silence.until_resolved},
+                  {"quiet_for", span_or_null(silence.quiet_for)},
+                  {"auto_expire_unmatched", span_or_null(silence.auto_expire_unmatched)},
+                  {"announce_on_unmute",
+                   silence.announce_on_unmute.empty() ? "never" : silence.announce_on_unmute},
+                  {"replaces", text_or_null(silence.replaces)},
+                  {"ended_by", text_or_null(silence.ended_by)},
                   {"version", static_cast<std::int64_t>(silence.version)}};
 }
 

@@ -7,28 +7,13 @@
 #include <vector>
 
 #include "app/api/histories.h"
+#include "app/view/held_back.h"
 #include "app/view/topic_view.h"
 #include "core/time.h"
 #include "core/value.h"
 #include "routing/routing.h"
 
 namespace tocsin::app {
-
-/// Silences with their matchers read once.
-class ReadSilences {
- public:
-  explicit ReadSilences(const TopicView& view);
-  /// Ids of those in force that hold the issue back.
-  [[nodiscard]] std::vector<std::string> holding(const core::Labels& labels,
-                                                 core::WallTime now) const;
-
- private:
-  struct One {
-    std::string id;
-    routing::SilenceScope scope;
-  };
-  std::vector<One> silences_;
-};
 
 /// How an issue stands at a moment.
 struct IssueState {
@@ -45,7 +30,7 @@ struct IssueRow {
   const TopicView::SeenIssue& seen;
   IssueState state;
   std::optional<std::uint64_t> episode;  // nullopt: nobody was told of it
-  std::vector<std::string> silenced_by;
+  HeldBack held;
 };
 core::Value issue_value(const IssueRow& row);
 core::Value delivery_value(const core::Delivery& delivery, core::WallTime at,

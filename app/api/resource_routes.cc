@@ -7,6 +7,7 @@
 #include "app/api/api_rows.h"
 #include "app/api/page.h"
 #include "app/serve/problem.h"
+#include "app/view/router_reading.h"
 #include "core/json.h"
 #include "core/visible_text.h"
 
@@ -52,19 +53,18 @@ core::Error no_issue(std::string_view key) {
 class IssueList {
  public:
   IssueList(const ApiDesk& desk, const TopicView& view, core::WallTime now)
-      : desk_(desk), view_(view), now_(now), silences_(view) {}
+      : desk_(desk), view_(view), now_(now), held_(view, desk.sight(), now) {}
 
   [[nodiscard]] IssueRow row(const std::string& key, const TopicView::SeenIssue& seen) const {
     return {key, seen, state_of(view_, seen.newest, desk_.resolve_timeout, now_),
-            desk_.deliveries.episode_of(key, seen.newest.event_id),
-            silences_.holding(seen.newest.labels, now_)};
+            desk_.deliveries.episode_of(key, seen.newest.event_id), held_.of(view_, key, seen)};
   }
 
  private:
   const ApiDesk& desk_;
   const TopicView& view_;
   core::WallTime now_;
-  ReadSilences silences_;
+  HeldBackView held_;
 };
 
 bool issue_is_asked(const UrlQuery& query, const IssueRow& row, const routing::Matchers& matchers) {
@@ -98,7 +98,15 @@ HttpAnswer list_issues(ApiDesk& desk, const ApiCall& call) {
   return std::move(*page).answer(call.request, {{"as_of", core::to_rfc3339(now)}});
 }
 
-// All that is known of it: its deliveries too.
+// As GET /api/v1/groups gives them.
+core::ValueList groups_of(const ApiDesk& desk, const std::string& key) {
+  core::ValueList out;
+  for (const auto& group : desk.standing.standing().groups_of(key))
+    out.push_back(group_value(group));
+  return out;
+}
+
+// All that is known of it: its deliveries too, and its groups.
 HttpAnswer show_issue(ApiDesk& desk, const ApiCall& call) {
   const std::string& key = call.request.in_path.find("key")->second;
   const std::string& asked = call.request.in_path.find("episode")->second;
@@ -119,6 +127,7 @@ HttpAnswer show_issue(ApiDesk& desk, const ApiCall& call) {
     }
     out = ValueMap{{"issue", issue_value(row)},
                    {"deliveries", std::move(deliveries)},
+                   {"groups", groups_of(desk, key)},
                    {"as_of", core::to_rfc3339(now)}};
   });
   if (!seen) return problem(seen.error());

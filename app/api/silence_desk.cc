@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/api/silence_life.h"
 #include "app/view/silence_records.h"
 #include "core/visible_text.h"
 
@@ -59,13 +60,14 @@ core::Status put_silences(ApiDesk& desk, const std::vector<Silence>& silences,
 
 // What a form does not say of a silence stays as it is.
 void keep_the_rest(const Silence& old, const SilenceWish& wish, Silence& asked) {
-  if (!wish.names_actions) asked.actions = old.actions;
-  asked.until_resolved = old.until_resolved;
-  asked.quiet_for = old.quiet_for;
-  asked.auto_expire_unmatched = old.auto_expire_unmatched;
-  asked.announce_on_unmute = old.announce_on_unmute;
-  asked.recurrence = old.recurrence;
-  if (asked.annotations.empty()) asked.annotations = old.annotations;
+  const auto named = [&](const char* field) { return wish.named.contains(field); };
+  if (!named("actions")) asked.actions = old.actions;
+  if (!named("until_resolved")) asked.until_resolved = old.until_resolved;
+  if (!named("quiet_for") && !named("until_resolved")) asked.quiet_for = old.quiet_for;
+  if (!named("auto_expire_unmatched")) asked.auto_expire_unmatched = old.auto_expire_unmatched;
+  if (!named("announce_on_unmute")) asked.announce_on_unmute = old.announce_on_unmute;
+  if (!named("recurrence")) asked.recurrence = old.recurrence;
+  if (!named("annotations") && asked.annotations.empty()) asked.annotations = old.annotations;
   // A client that knows one set shows and sends back the first.
   if (asked.matcher_sets.empty() && old.matcher_sets.size() > 1 &&
       asked.matchers == old.matcher_sets.front()) {
@@ -75,9 +77,13 @@ void keep_the_rest(const Silence& old, const SilenceWish& wish, Silence& asked) 
 }
 
 // What is to be written; the last one is what stands.
-core::Result<std::vector<Silence>> wished(SilenceWish wish, const KnownSilences& known,
+core::Result<std::vector<Silence>> wished(const std::vector<routing::TimeInterval>& intervals,
+                                          SilenceWish wish, const KnownSilences& known,
                                           const ApiCall& call, core::WallTime now) {
   Silence& silence = wish.silence;
+  if (wish.named.contains("recurrence")) {
+    if (const auto filled = fill_recurrence(intervals, silence); !filled) return filled.error();
+  }
   if (silence.created_by.empty()) silence.created_by = call.who.name;
   const auto old = wish.id.empty() ? known.end() : known.find(wish.id);
   if (!wish.id.empty() && old == known.end()) return no_silence(wish.id);
@@ -119,7 +125,7 @@ bool is_forced(const ApiCall& call) { return call.query.value("force") == "true"
 core::Result<Silence> preview_silence(ApiDesk& desk, SilenceWish wish, const ApiCall& call) {
   const auto known = known_silences(desk);
   if (!known) return known.error();
-  auto out = wished(std::move(wish), *known, call, desk.clock.now());
+  auto out = wished(desk.time_intervals, std::move(wish), *known, call, desk.clock.now());
   if (!out) return out.error();
   return std::move(out->back());
 }
@@ -127,7 +133,8 @@ core::Result<Silence> preview_silence(ApiDesk& desk, SilenceWish wish, const Api
 core::Result<Silence> set_silence(ApiDesk& desk, SilenceWish wish, const ApiCall& call) {
   const auto known = known_silences(desk);
   if (!known) return known.error();
-  const auto to_write = wished(std::move(wish), *known, call, desk.clock.now());
+  const auto to_write =
+      wished(desk.time_intervals, std::move(wish), *known, call, desk.clock.now());
   if (!to_write) return to_write.error();
   if (const auto written = put_silences(desk, *to_write, *known, call); !written)
     return written.error();

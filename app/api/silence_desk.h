@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 
 #include "app/api/api_desk.h"
@@ -19,11 +20,12 @@ core::Error no_silence(std::string_view id);
 
 /// What somebody asks of a silence.
 struct SilenceWish {
-  routing::Silence silence;    // names who asks, or nobody
-  std::string id;              // of the silence that it changes; empty: a new one
-  std::uint64_t version = 0;   // that the change follows from; 0: of any
-  bool force = false;          // also what check_asked() refuses unless somebody insists
-  bool names_actions = false;  // `actions` was asked for; else a change leaves them as they are
+  routing::Silence silence;   // names who asks, or nobody
+  std::string id;             // of the silence that it changes; empty: a new one
+  std::uint64_t version = 0;  // that the change follows from; 0: of any
+  bool force = false;         // also what check_asked() refuses unless somebody insists
+  std::set<std::string> named =
+      {};  // fields that were asked for; a change leaves the others as they are
 };
 
 /// The parameter `force`, and its value in a call.

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "app/api/silence_life.h"
 #include "core/json.h"
 #include "core/text.h"
 #include "core/visible_text.h"
@@ -17,8 +18,21 @@ constexpr std::size_t kMostOfASilenceRequest = 64 * 1024;
 constexpr core::Duration kLongest = std::chrono::hours(24 * 366);
 
 core::Status check_names(const core::ValueMap& body) {
-  static const std::vector<std::string> kNames{"id",       "matchers", "starts_at", "ends_at",
-                                               "duration", "comment",  "actions",   "version"};
+  static const std::vector<std::string> kNames{"id",
+                                               "matchers",
+                                               "matcher_sets",
+                                               "starts_at",
+                                               "ends_at",
+                                               "duration",
+                                               "comment",
+                                               "actions",
+                                               "version",
+                                               "recurrence",
+                                               "until_resolved",
+                                               "quiet_for",
+                                               "auto_expire_unmatched",
+                                               "announce_on_unmute",
+                                               "annotations"};
   for (const auto& [name, value] : body) {
     if (std::find(kNames.begin(), kNames.end(), name) != kNames.end()) continue;
     const std::string near = core::nearest(name, kNames);
@@ -58,11 +72,39 @@ core::Result<std::optional<core::WallTime>> moment_of(const Value& body, const c
                                 ": expected a time such as 2026-01-02T03:04:05Z");
 }
 
-core::Result<core::WallTime> end_of(const Value& body, core::WallTime begin) {
+// One set, or several of which one must hold.
+core::Status read_sets(const Value& body, routing::Silence& out) {
+  const Value* sets = core::find(body, "matcher_sets");
+  if (sets == nullptr || sets->is_null()) {
+    auto matchers = matchers_of_request(core::find(body, "matchers"));
+    if (!matchers) return matchers.error();
+    out.matchers = std::move(*matchers);
+    return core::ok();
+  }
+  if (core::find(body, "matchers") != nullptr)
+    return core::invalid_argument("give either matchers or matcher_sets");
+  const auto* list = core::as<core::ValueList>(*sets);
+  if (list == nullptr || list->empty())
+    return core::invalid_argument("matcher_sets: expected a list of texts such as {job=\"vit\"}");
+  for (const Value& one : *list) {
+    auto set = matchers_of_request(&one);
+    if (!set) return set.error().in("matcher_sets");
+    out.matcher_sets.push_back(std::move(*set));
+  }
+  if (out.matcher_sets.size() == 1) {
+    out.matchers = std::move(out.matcher_sets.front());
+    out.matcher_sets.clear();
+  }
+  return core::ok();
+}
+
+core::Result<core::WallTime> end_of(const Value& body, core::WallTime begin,
+                                    std::optional<core::Duration> usual) {
   const auto end = moment_of(body, "ends_at");
   if (!end) return end.error();
   const Value* lasts = core::find(body, "duration");
   if (*end && lasts == nullptr) return **end;
+  if (!*end && lasts == nullptr && usual) return begin + *usual;
   if (*end || lasts == nullptr)
     return core::invalid_argument("expected one of ends_at and duration");
   const auto* text = core::as<std::string>(lasts);
@@ -87,9 +129,9 @@ core::Result<SilenceRequest> read_silence_request(std::string_view json, core::W
   if (members == nullptr) return core::invalid_argument("expected an object");
   if (const auto known = check_names(*members); !known) return known.error();
   SilenceRequest out;
-  auto matchers = matchers_of_request(core::find(*body, "matchers"));
-  if (!matchers) return matchers.error();
-  out.silence.matchers = std::move(*matchers);
+  for (const auto& [name, value] : *members) out.named.insert(name);
+  if (auto read = read_sets(*body, out.silence); !read) return read.error();
+  if (auto read = read_silence_life(*body, out.silence); !read) return read.error();
   for (const auto& [name, place] :
        {std::pair{"id", &out.id}, std::pair{"comment", &out.silence.comment},
         std::pair{"actions", &out.silence.actions}}) {
@@ -107,7 +149,7 @@ core::Result<SilenceRequest> read_silence_request(std::string_view json, core::W
   const auto begin = moment_of(*body, "starts_at");
   if (!begin) return begin.error();
   out.silence.starts_at = begin->value_or(now);
-  const auto end = end_of(*body, out.silence.starts_at);
+  const auto end = end_of(*body, out.silence.starts_at, usual_length(out.silence));
   if (!end) return end.error();
   out.silence.ends_at = *end;
   return out;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,7 @@ struct SilenceRequest {
   std::string id;             // of the silence that it changes; empty: a new one
   std::uint64_t version = 0;  // that the change follows from; 0: of any
   routing::Silence silence;
+  std::set<std::string> named;  // fields that the body has
 };
 /// invalid_argument: what is wrong, with the name of its field. `now`: its begin where it names none.
 core::Result<SilenceRequest> read_silence_request(std::string_view json, core::WallTime now);

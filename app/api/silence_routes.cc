@@ -45,6 +45,7 @@ core::Result<ValueMap> with_matching(ApiDesk& desk, const Silence& silence) {
   ValueList rows;
   std::int64_t count = 0;
   const auto seen = desk.view.read([&](const TopicView& view) {
+    const HeldBackView held_back(view, desk.sight(), now);
     for (const auto& [key, issue] : view.issues()) {
       const IssueState state = state_of(view, issue.newest, desk.resolve_timeout, now);
       const bool held = state.status == core::IssueStatus::firing && !issue.newest.shadow &&
@@ -52,8 +53,9 @@ core::Result<ValueMap> with_matching(ApiDesk& desk, const Silence& silence) {
       if (!held) continue;
       ++count;
       if (rows.size() >= kMostMatching) continue;
-      rows.push_back(issue_value(
-          {key, issue, state, desk.deliveries.episode_of(key, issue.newest.event_id), {}}));
+      rows.push_back(
+          issue_value({key, issue, state, desk.deliveries.episode_of(key, issue.newest.event_id),
+                       held_back.of(view, key, issue)}));
     }
   });
   if (!seen) return seen.error();
@@ -66,7 +68,7 @@ HttpAnswer put_row(ApiDesk& desk, const ApiCall& call) {
   const auto asked = read_silence_request(call.request.body, desk.clock.now());
   if (!asked) return problem(asked.error());
   const bool preview = call.query.value("preview") == "true";
-  const SilenceWish wish{asked->silence, asked->id, asked->version, is_forced(call), true};
+  const SilenceWish wish{asked->silence, asked->id, asked->version, is_forced(call), asked->named};
   const auto silence = preview ? preview_silence(desk, wish, call) : set_silence(desk, wish, call);
   if (!silence) return problem(silence.error());
   auto out = with_matching(desk, *silence);

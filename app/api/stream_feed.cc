@@ -8,13 +8,19 @@ namespace tocsin::app {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+constexpr core::Duration kHeldBackAge = 1s;
+
+}  // namespace
+
 void StreamFeed::start_over() {
   if (at_end_) {
     hub_.publish("reset", {},
                  core::ValueMap{{"reason", "the topics are read again from their beginning"}});
   }
   at_end_ = false;
-  silences_.reset();
+  held_.reset();
 }
 
 void StreamFeed::stands(bool at_end, const std::string& why_not) {
@@ -35,7 +41,7 @@ void StreamFeed::stands(bool at_end, const std::string& why_not) {
 
 void StreamFeed::saw(const core::RecordView& record, const TopicView& view) {
   newest_ = core::wall_time(record.timestamp);
-  if (record.topic == core::topic::kRouterControl) silences_.reset();
+  if (record.topic == core::topic::kRouterControl) held_.reset();
   if (!at_end_ || !hub_.has_begun()) return;
   if (record.topic == core::topic::kIssues) {
     tell_issue(record, view);
@@ -58,14 +64,16 @@ void StreamFeed::tell_issue(const core::RecordView& record, const TopicView& vie
   if (issue == nullptr) return;
   const auto found = view.issues().find(core::issue_key(issue->labels));
   if (found == view.issues().end()) return;
-  if (!silences_) silences_.emplace(view);
   const core::WallTime now = clock_.now();
+  // Who inhibits whom is looked up in all issues: once a second is enough for a stream.
+  if (!held_ || now - held_->at() > kHeldBackAge || now < held_->at())
+    held_.emplace(view, sight_, now);
   const core::Issue& newest = found->second.newest;
   hub_.publish(
       "issue", {newest.run.uid},
-      issue_value({found->first, found->second, state_of(view, newest, resolve_timeout_, now),
+      issue_value({found->first, found->second, state_of(view, newest, sight_.resolve_timeout, now),
                    deliveries_.episode_of(found->first, newest.event_id),
-                   silences_->holding(newest.labels, now)}));
+                   held_->of(view, found->first, found->second)}));
 }
 
 void StreamFeed::tell_delivery(const core::RecordView& record, const TopicView& view) {

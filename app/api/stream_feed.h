@@ -17,12 +17,8 @@ class StreamFeed final : public TopicWatch {
  public:
   /// All outlive it. `deliveries` and `commands` see each record before it.
   StreamFeed(StreamHub& hub, const RecentDeliveries& deliveries, const CommandHistory& commands,
-             core::Duration resolve_timeout, const core::Clock& clock)
-      : hub_(hub),
-        deliveries_(deliveries),
-        commands_(commands),
-        resolve_timeout_(resolve_timeout),
-        clock_(clock) {}
+             RoutingSight sight, const core::Clock& clock)
+      : hub_(hub), deliveries_(deliveries), commands_(commands), sight_(sight), clock_(clock) {}
 
   void start_over() override;
   void saw(const core::RecordView& record, const TopicView& view) override;
@@ -38,13 +34,13 @@ class StreamFeed final : public TopicWatch {
   StreamHub& hub_;
   const RecentDeliveries& deliveries_;
   const CommandHistory& commands_;
-  core::Duration resolve_timeout_;
+  const RoutingSight sight_;
   const core::Clock& clock_;
-  bool at_end_ = false;                   // they were, once
-  core::WallTime newest_{};               // record that was seen
-  std::optional<ReadSilences> silences_;  // nullopt: they have changed
-  std::string told_;                      // how things stood when it was told
-  core::Duration told_at_{};              // steady
+  bool at_end_ = false;               // they were, once
+  core::WallTime newest_{};           // record that was seen
+  std::optional<HeldBackView> held_;  // nullopt: what it knows is old
+  std::string told_;                  // how things stood when it was told
+  core::Duration told_at_{};          // steady
 };
 
 }  // namespace tocsin::app

@@ -8,9 +8,11 @@
 #include <map>
 
 #include "app/cli/looking.h"
+#include "app/cli/routing_knowledge.h"
 #include "app/log/log_console.h"
 #include "app/process/exit_code.h"
 #include "app/view/episode_text.h"
+#include "app/view/held_back.h"
 #include "app/view/status_text.h"
 #include "app/view/told_issues.h"
 #include "app/view/topic_view.h"
@@ -28,7 +30,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kViewPatience = 60s;
-constexpr std::size_t kMaxIssue = 1U << 20;
 
 /// What is looked at, and as of when.
 struct Sight {
@@ -36,6 +37,7 @@ struct Sight {
   TopicView view;
   Moment moment;
   core::WallTime now;  // of ages
+  RoutingKnowledge routing;
 };
 
 // kOk, or why nothing is seen, which was said. `id`: of an issue that is looked for.
@@ -53,12 +55,11 @@ int look(const Options& options, Sight& sight, const std::string& id = {}) {
     return refuse(opened.error());
   sight.view.look_for(id);
   const auto read = read_view(sight.looking.transport(), sight.view, kViewPatience, sight.moment);
-  return read ? kOk : refuse(read.error());
-}
-
-core::Value issue_value(const core::Issue& issue) {
-  const auto value = core::parse_json(ingest::issue_json(issue), kMaxIssue);
-  return value ? *value : core::Value();
+  if (!read) return refuse(read.error());
+  sight.routing.read_config(options.config_file);
+  if (sight.moment.at) return kOk;  // what the router's state was then is not kept
+  const auto state = sight.routing.read_state(sight.looking.transport());
+  return state ? kOk : refuse(state.error());
 }
 
 template <typename Options>
@@ -151,10 +152,12 @@ int status_command(const StatusOptions& options) {
                              sight.looking.prefix(), sight.view, sight.now);
   }
   if (options.json) {
-    const std::string json = status_json(sight.view, transport, sight.now, sight.moment);
+    const std::string json =
+        status_json(sight.view, transport, sight.now, sight.moment, sight.routing.sight());
     std::cout << (looks ? with_unjudged(json, unjudged) : json) << "\n";
   } else {
-    std::cout << status_text(sight.view, transport + sight.moment.text(), sight.now, most)
+    std::cout << status_text(sight.view, transport + sight.moment.text(), sight.now, most,
+                             sight.routing.sight())
               << unjudged_text(unjudged, sight.now);
   }
   return is_unhealthy(sight.view, sight.now) || unjudged.alarming() ? kFailed : kOk;
@@ -167,11 +170,15 @@ int issues_list(const IssueListOptions& options) {
   if (options.json) {
     core::ValueList list;
     list.reserve(found.size());
-    for (const auto* seen : found) list.push_back(issue_value(seen->newest));
+    const HeldBackView held_back(sight.view, sight.routing.sight(), sight.now);
+    for (const auto* seen : found) {
+      const HeldBack held = held_back.of(sight.view, core::issue_key(seen->newest.labels), *seen);
+      list.push_back(issue_with_held_back(seen->newest, held));
+    }
     std::cout << core::to_json(core::Value(std::move(list))) << "\n";
   } else {
     std::cout << (found.empty() ? "no open issues" + sight.moment.text() + "\n"
-                                : issues_text(found, sight.view, sight.now));
+                                : issues_text(found, sight.view, sight.now, sight.routing.sight()));
   }
   return kOk;
 }
@@ -199,8 +206,9 @@ int issues_show(const IssueShowOptions& options) {
               << "; see: tocsin issues list --all\n";
     return kFailed;
   }
-  std::cout << (options.json ? episode_json(*found[0], sight.view) + "\n"
-                             : issue_text(*found[0], sight.view, sight.now));
+  std::cout << (options.json
+                    ? episode_json(*found[0], sight.view, sight.now, sight.routing.sight()) + "\n"
+                    : issue_text(*found[0], sight.view, sight.now, sight.routing.sight()));
   return kOk;
 }
 

@@ -112,6 +112,17 @@ void read(config::Reader& root, AppConfig& out) {
   }
 }
 
+namespace {
+
+std::optional<routing::SuppressedEnd> suppressed_end(const actions::RespectConfig& respect) {
+  if (respect.resolve_when_suppressed == "send") return routing::SuppressedEnd::send;
+  if (respect.resolve_when_suppressed == "defer") return routing::SuppressedEnd::defer;
+  if (respect.resolve_when_suppressed == "drop") return routing::SuppressedEnd::drop;
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::vector<routing::Integration> routing_integrations(const actions::ReceiversConfig& receivers) {
   std::vector<routing::Integration> out;
   for (const auto& configured : receivers.integrations) {
@@ -138,6 +149,7 @@ std::vector<routing::Integration> routing_integrations(const actions::ReceiversC
     if (configured.traits.keeps_state) integration.purpose = routing::Purpose::show;
     integration.respect = {configured.respect.silences, configured.respect.inhibition,
                            configured.respect.time};
+    integration.resolve_when_suppressed = suppressed_end(configured.respect);
     out.push_back(std::move(integration));
   }
   // A receiver without an action is how a route says "nobody"; routing wants something to name.

@@ -1,8 +1,10 @@
 #include "app/view/episode_text.h"
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
-#include "app/view/ack_words.h"
+#include "app/view/router_reading.h"
 #include "app/view/view_words.h"
 #include "core/fields/out.h"
 #include "core/fields/run_told.h"
@@ -15,8 +17,6 @@ namespace tocsin::app {
 namespace {
 
 using Row = core::TableRow;
-
-constexpr std::size_t kMaxIssue = 1U << 20;
 
 std::string at_step(const std::optional<std::int64_t>& step) {
   return step ? " at step " + std::to_string(*step) : "";
@@ -93,10 +93,39 @@ void add_stop(Rows& rows, const core::StopTold& stop) {
   rows.add("checkpoint failed", stop.checkpoint_failure);
 }
 
+// "today: told; 1 end owed; 2 messages on their way"
+std::string told_text(const routing::IntegrationStanding& one, const std::string& key) {
+  const auto is_it = [&](const auto& entry) { return entry.issue_key == key; };
+  const auto told = std::find_if(one.told.begin(), one.told.end(), is_it);
+  std::string out = one.integration;
+  if (told == one.told.end()) {
+    out += ": not told";
+  } else {
+    out += told->arrived ? ": told" : ": a message is on its way";
+  }
+  if (std::any_of(one.owed.begin(), one.owed.end(), is_it)) out += ", its end is owed";
+  if (one.told.size() > 1 && told != one.told.end())
+    out += ", with " + std::to_string(one.told.size() - 1) + " more";
+  return out;
+}
+
+// Who was told of it, and when its groups are looked at next.
+void add_groups(Rows& rows, const std::vector<routing::GroupStanding>& groups,
+                const std::string& key, core::WallTime now) {
+  for (const routing::GroupStanding& group : groups) {
+    rows.add("group", group.key);
+    if (group.next_flush) {
+      rows.add("next look", *group.next_flush <= now ? "due by its group_interval"
+                                                     : core::to_rfc3339(*group.next_flush));
+    }
+    for (const auto& one : group.integrations) rows.add("told", told_text(one, key));
+  }
+}
+
 }  // namespace
 
-std::string issue_text(const TopicView::SeenIssue& seen, const TopicView& view,
-                       core::WallTime now) {
+std::string issue_text(const TopicView::SeenIssue& seen, const TopicView& view, core::WallTime now,
+                       const RoutingSight& sight) {
   const core::Issue& issue = seen.newest;
   std::string out = core::visible(issue.summary) + "\n";
   if (!issue.description.empty()) out += core::visible(issue.description) + "\n";
@@ -108,9 +137,10 @@ std::string issue_text(const TopicView::SeenIssue& seen, const TopicView& view,
                               : " (" + std::string(core::to_string(issue.resolution)) + ")"));
   rows.add("severity", std::string(core::to_string(issue.severity)));
   rows.add("shadow", issue.shadow ? "yes: recorded, told to nobody" : "");
-  if (const auto* ack = acknowledged(view, core::issue_key(issue.labels), seen, now)) {
-    rows.add("acknowledged", ack_text(*ack, now));
-  }
+  const std::string key = core::issue_key(issue.labels);
+  const HeldBack held = HeldBackView(view, sight, now).of(view, key, seen);
+  for (const auto& [name, text] : held_back_rows(held, view, now)) rows.add(name, text);
+  if (sight.standing != nullptr) add_groups(rows, sight.standing->groups_of(key), key, now);
   rows.add("since", core::to_rfc3339(seen.since) + ", " + ago(seen.since, now));
   rows.add("run", core::to_text(issue.run.uid) + ", attempt " + std::to_string(issue.run.attempt));
   rows.add("step", issue.step ? std::to_string(*issue.step) : "");
@@ -128,15 +158,20 @@ std::string issue_text(const TopicView::SeenIssue& seen, const TopicView& view,
   return out + "\n" + rows.text();
 }
 
-std::string episode_json(const TopicView::SeenIssue& seen, const TopicView& view) {
+std::string episode_json(const TopicView::SeenIssue& seen, const TopicView& view,
+                         core::WallTime now, const RoutingSight& sight) {
   const core::Issue& issue = seen.newest;
-  const auto parsed = core::parse_json(ingest::issue_json(issue), kMaxIssue);
-  const auto* map = parsed ? core::as<core::ValueMap>(*parsed) : nullptr;
-  if (map == nullptr) return ingest::issue_json(issue);
-  core::ValueMap out = *map;
+  const std::string key = core::issue_key(issue.labels);
+  core::ValueMap out =
+      issue_with_held_back(issue, HeldBackView(view, sight, now).of(view, key, seen));
   if (const auto* end = end_of(issue, view)) out.emplace_back("outcome", end->outcome);
   if (const auto* stop = stop_of(issue, view)) {
     out.emplace_back("stop", core::message_value(stop->told));
+  }
+  if (sight.standing != nullptr) {
+    core::ValueList groups;
+    for (const auto& group : sight.standing->groups_of(key)) groups.push_back(group_value(group));
+    out.emplace_back("groups", std::move(groups));
   }
   return core::to_json(core::Value(std::move(out)));
 }

@@ -274,11 +274,12 @@ std::string questions_part(const TopicView& view, core::WallTime now, std::size_
   return part.with(lines);
 }
 
-std::string issues_part(const TopicView& view, core::WallTime now, std::size_t most) {
+std::string issues_part(const TopicView& view, core::WallTime now, std::size_t most,
+                        const RoutingSight& sight) {
   auto open = open_issues(view);
   const Part part("open issues", open.size(), most);
   open.resize(part.shown());
-  return part.with(issues_text(open, view, now));
+  return part.with(issues_text(open, view, now, sight));
 }
 
 std::string stops_part(const TopicView& view, core::WallTime now, std::size_t most) {
@@ -315,10 +316,10 @@ std::string unhealthy_part(const TopicView& view, core::WallTime now, std::size_
 }  // namespace
 
 std::string status_text(const TopicView& view, const std::string& transport, core::WallTime now,
-                        std::size_t most) {
+                        std::size_t most, const RoutingSight& sight) {
   return transport + "\n" + runs_part(view, now, most) + questions_part(view, now, most) +
-         sums_part(view, now, most) + issues_part(view, now, most) + stops_part(view, now, most) +
-         silences_part(view, now) + unhealthy_part(view, now, most);
+         sums_part(view, now, most) + issues_part(view, now, most, sight) +
+         stops_part(view, now, most) + silences_part(view, now) + unhealthy_part(view, now, most);
 }
 
 bool is_unhealthy(const TopicView& view, core::WallTime now) {
@@ -326,7 +327,7 @@ bool is_unhealthy(const TopicView& view, core::WallTime now) {
 }
 
 std::string status_json(const TopicView& view, const std::string& transport, core::WallTime now,
-                        const Moment& moment) {
+                        const Moment& moment, const RoutingSight& sight) {
   core::ValueList runs;
   for (const auto* run : recent_runs(view, now)) {
     runs.push_back(core::ValueMap{{"run", core::to_text(run->run.uid)},
@@ -341,11 +342,12 @@ std::string status_json(const TopicView& view, const std::string& transport, cor
   core::ValueList issues;
   core::ValueList acknowledgements;
   std::set<std::string> taken_on;
+  const HeldBackView held_back(view, sight, now);
   for (const auto* seen : open_issues(view)) {
-    issues.push_back(parsed(ingest::issue_json(seen->newest)));
-    const auto* ack = acknowledged(view, core::issue_key(seen->newest.labels), *seen, now);
-    if (ack != nullptr && taken_on.insert(ack->id).second) {
-      acknowledgements.push_back(parsed(ack_json(*ack)));
+    const HeldBack held = held_back.of(view, core::issue_key(seen->newest.labels), *seen);
+    issues.push_back(issue_with_held_back(seen->newest, held));
+    if (held.ack && taken_on.insert(held.ack->id).second) {
+      acknowledgements.push_back(parsed(ack_json(*held.ack)));
     }
   }
   core::ValueList stops;

@@ -2,7 +2,6 @@
 
 #include "actions/actions.h"
 #include "app/log/log_console.h"
-#include "app/view/ack_words.h"
 #include "app/view/events_log.h"
 #include "app/view/view_words.h"
 #include "core/labels.h"
@@ -15,27 +14,6 @@ namespace {
 
 using Row = core::TableRow;
 
-// "silenced: " where nobody is told of it, or what else is held back.
-std::string silenced(const TopicView& view, const core::Issue& issue, core::WallTime now) {
-  bool untold = false;
-  bool unstopped = false;
-  for (const auto* silence : in_force(view, now)) {
-    const auto scope = routing::SilenceScope::of(*silence);
-    if (!scope || !scope->matches(issue.labels)) continue;
-    untold = untold || silence->actions != "stop_training";
-    unstopped = unstopped || silence->actions != "notify";
-  }
-  if (untold) return unstopped ? "silenced: " : "silenced (notify): ";
-  return unstopped ? "silenced (stop_training): " : "";
-}
-
-// "acknowledged by ada@node-7: "
-std::string taken_on(const TopicView& view, const TopicView::SeenIssue& seen, core::WallTime now) {
-  if (view.acknowledgements().empty()) return {};
-  const auto* ack = acknowledged(view, core::issue_key(seen.newest.labels), seen, now);
-  return ack == nullptr ? "" : "acknowledged by " + core::visible(ack->by) + ": ";
-}
-
 // "resolved (job_ended): ": what stands behind it is what was found.
 std::string ended(const core::Issue& issue) {
   const std::string how(core::to_string(issue.resolution));
@@ -45,17 +23,20 @@ std::string ended(const core::Issue& issue) {
 }  // namespace
 
 std::string issues_text(const std::vector<const TopicView::SeenIssue*>& issues,
-                        const TopicView& view, core::WallTime now) {
+                        const TopicView& view, core::WallTime now, const RoutingSight& sight) {
+  const HeldBackView held_back(view, sight, now);
   std::vector<Row> rows{{"ID", "SEVERITY", "RULE", "JOB", "SINCE", "WHAT"}};
   for (const auto* seen : issues) {
     const core::Issue& issue = seen->newest;
     const bool open = issue.status == core::IssueStatus::firing;
-    rows.push_back(
-        {short_id(core::fingerprint(issue.labels)), std::string(core::to_string(issue.severity)),
-         core::visible(issue.rule) + (issue.shadow ? " (shadow)" : ""),
-         core::visible(issue.run.job), ago(seen->since, now),
-         (open ? silenced(view, issue, now) + taken_on(view, *seen, now) : ended(issue)) +
-             core::visible(issue.summary)});
+    const std::string marks =
+        open ? held_back_marks(held_back.of(view, core::issue_key(issue.labels), *seen))
+             : ended(issue);
+    rows.push_back({short_id(core::fingerprint(issue.labels)),
+                    std::string(core::to_string(issue.severity)),
+                    core::visible(issue.rule) + (issue.shadow ? " (shadow)" : ""),
+                    core::visible(issue.run.job), ago(seen->since, now),
+                    marks + core::visible(issue.summary)});
   }
   return core::text_table(rows);
 }

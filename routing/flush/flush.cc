@@ -144,11 +144,15 @@ class Sorter {
   void end_told(const IssueState& issue, std::uint64_t episode, bool visible) {
     // Who keeps no incident open has read the end with the beginning.
     if (log_.told.at(issue.key).over && !context_.integration.stateful) return;
-    if (!context_.integration.send_resolved || visible || context_.integration.stateful) {
+    const SuppressedEnd policy = context_.integration.suppressed_end();
+    if (!context_.integration.send_resolved || visible || policy == SuppressedEnd::send) {
       decision_.resolved.push_back({&issue, episode, false});
-    } else {
+    } else if (policy == SuppressedEnd::defer) {
       log_.owed[issue.key] = {episode, context_.tick};
+      ++decision_.ends_deferred;
       decision_.changed = true;
+    } else {
+      ++decision_.ends_dropped;  // it leaves `told` with the books
     }
   }
 

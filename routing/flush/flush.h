@@ -46,6 +46,8 @@ struct FlushDecision {
   std::optional<core::NotificationKind> kind;  // unset: nothing is sent (also a muted close)
   bool still_firing = false;                   // anything told, or told now, still fires
   bool changed = false;                        // the log is another one now
+  std::uint64_t ends_deferred = 0;             // suppressed: owed from now on …
+  std::uint64_t ends_dropped = 0;              // … or never told
   std::uint64_t seq = 0;                       // of a part: its message's number in the log
   std::vector<Mention> firing;  // news and what is told; some of it may be over by now
   std::vector<Mention> resolved;

@@ -158,6 +158,8 @@ std::string Teller::tell(const Look& look, const Integration& integration, const
     log.by_issue = integration.every_issue;
     FlushDecision decision = decide(look.members, context, log, counted_.owed_dropped);
     note(look.group, integration.id, decision.reason);
+    counted_.ends_deferred += decision.ends_deferred;
+    counted_.ends_dropped += decision.ends_dropped;
     const bool changed = decision.changed;
     if (decision.kind) reason = decision.reason;
     if (decision.kind) say(look.group, context, std::move(decision), log, look.now);
@@ -270,6 +272,8 @@ void Teller::count(Stats& stats) const {
   stats.inhibited = counted_.inhibited;
   stats.muted = counted_.muted;
   stats.owed_dropped = counted_.owed_dropped;
+  stats.ends_deferred = counted_.ends_deferred;
+  stats.ends_dropped = counted_.ends_dropped;
   stats.notifications = counted_.notifications;
   stats.truncated = counted_.truncated;
 }

@@ -35,18 +35,31 @@ Inhibition::Inhibition(const std::vector<InhibitRule>& rules, FiringIndex& firin
   targets_ = MatcherIndex(std::move(targets));
 }
 
-/// Who is source and target is inhibited only by sources that are no targets: so no two that are both
-/// silence each other, and none itself.
 void Inhibition::reasons(const core::Issue& issue, WallTime tick,
                          std::vector<Suppression>& out) const {
-  if (rules_.empty()) return;
-  targets_.match(issue.labels, matching_);
+  for (const Inhibitor& one : inhibitors(issue.labels, tick)) {
+    out.push_back({std::string(one.reason), Reach::all, Cause::inhibition});
+  }
+}
+
+/// Who is source and target is inhibited only by sources that are no targets: so no two that are both
+/// silence each other, and none itself.
+std::vector<Inhibitor> Inhibition::inhibitors(const core::Labels& labels, WallTime tick) const {
+  std::vector<Inhibitor> out;
+  if (rules_.empty()) return out;
+  targets_.match(labels, matching_);
   for (const std::size_t i : matching_) {
     const Rule& rule = rules_[i];
-    const bool both = rule.sources.matches(issue.labels);
-    if (!firing_.any(rule.question, issue.labels, both, tick)) continue;
-    out.push_back({rule.reason, Reach::all, Cause::inhibition});
+    const bool both = rule.sources.matches(labels);
+    const IssueState* source = firing_.deciding(rule.question, labels, both, tick);
+    if (source != nullptr) out.push_back({rule.reason, source});
   }
+  return out;
+}
+
+bool Inhibition::is_source(const core::Labels& labels) const {
+  return std::any_of(rules_.begin(), rules_.end(),
+                     [&](const Rule& rule) { return rule.sources.matches(labels); });
 }
 
 bool Inhibition::has_target(const core::Issue& issue) const {

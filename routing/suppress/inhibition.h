@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.h"
@@ -13,6 +14,12 @@
 #include "routing/tree/matcher_index.h"
 
 namespace tocsin::routing {
+
+/// A rule that holds an issue back, and by which other issue.
+struct Inhibitor {
+  std::string_view reason;  // "inhibition:<name>"
+  const IssueState* source = nullptr;
+};
 
 /// Keeps no state of its own: who fires stands in the records of the issues, so that a restart and a
 /// changed configuration need nothing else.
@@ -26,6 +33,12 @@ class Inhibition final : public Suppressor {
   /// "inhibition:<name>". Stops are not held back unless they ask for it (Integration::respects).
   void reasons(const core::Issue& issue, core::WallTime tick,
                std::vector<Suppression>& out) const override;
+  /// The same of labels, with the sources; in the order of the rules. Valid until the rules or the index
+  /// change.
+  [[nodiscard]] std::vector<Inhibitor> inhibitors(const core::Labels& labels,
+                                                  core::WallTime tick) const;
+  /// May an issue of these labels hold another one back?
+  [[nodiscard]] bool is_source(const core::Labels& labels) const;
   /// Is it the target of some rule, whatever fires?
   [[nodiscard]] bool has_target(const core::Issue& issue) const;
   [[nodiscard]] bool may_differ(const AnyMember& any_member, core::WallTime since,

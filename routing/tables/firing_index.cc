@@ -109,16 +109,26 @@ const FiringIndex::Bucket* FiringIndex::find(const Question& question,
 
 bool FiringIndex::any(std::size_t question, const core::Labels& labels, bool but_apart,
                       WallTime tick) const {
+  return deciding(question, labels, but_apart, tick) != nullptr;
+}
+
+const IssueState* FiringIndex::deciding(std::size_t question, const core::Labels& labels,
+                                        bool but_apart, WallTime tick) const {
   const Question& one = questions_[question];
   const Bucket* bucket = find(one, labels);
-  if (bucket == nullptr) return false;
-  const auto counts = [&](const Side& side) {
-    const Times& firing = side.firing;
-    const Times& ended = side.ended;
-    return (!firing.empty() && firing.begin()->first + one.asked.min_age <= tick) ||
-           (!ended.empty() && tick < ended.rbegin()->first + one.asked.held);
-  };
-  return counts(bucket->sides[0]) || (!but_apart && counts(bucket->sides[1]));
+  if (bucket == nullptr) return nullptr;
+  const std::size_t sides = but_apart ? 1 : bucket->sides.size();
+  for (std::size_t i = 0; i < sides; ++i) {
+    const Times& firing = bucket->sides[i].firing;
+    if (!firing.empty() && firing.begin()->first + one.asked.min_age <= tick)
+      return firing.begin()->second;
+  }
+  for (std::size_t i = 0; i < sides; ++i) {
+    const Times& ended = bucket->sides[i].ended;
+    if (!ended.empty() && tick < ended.rbegin()->first + one.asked.held)
+      return ended.rbegin()->second;
+  }
+  return nullptr;
 }
 
 bool FiringIndex::may_differ(std::size_t question, WallTime since, WallTime /*now*/) const {

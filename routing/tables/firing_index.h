@@ -52,6 +52,9 @@ class FiringIndex {
   /// meets FiringQuestion::apart.
   [[nodiscard]] bool any(std::size_t question, const core::Labels& labels, bool but_apart,
                          core::WallTime tick) const;
+  /// The issue by which any() is true; of several the one that counts longest. null: it is false.
+  [[nodiscard]] const IssueState* deciding(std::size_t question, const core::Labels& labels,
+                                           bool but_apart, core::WallTime tick) const;
   /// May any() for these labels have changed from `since` until `now`? May say so too often.
   [[nodiscard]] bool may_differ(std::size_t question, const core::Labels& labels,
                                 core::WallTime since, core::WallTime now) const;

@@ -25,6 +25,8 @@ struct Stats {
   std::uint64_t inhibited = 0;   // of these, by inhibition
   std::uint64_t muted = 0;       // of these, by a time interval of the route
   std::uint64_t owed_dropped = 0;
+  std::uint64_t ends_deferred = 0;  // told once their issue is no longer suppressed
+  std::uint64_t ends_dropped = 0;   // suppressed, where resolve_when_suppressed says drop
   std::uint64_t flushes = 0;
   std::uint64_t notifications = 0;
   std::uint64_t truncated = 0;  // issues that a message counted and did not list

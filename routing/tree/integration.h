@@ -20,6 +20,13 @@ enum class Purpose : std::uint8_t {
 /// What keeps an issue from being told.
 enum class Cause : std::uint8_t { silence, inhibition, time };
 
+/// What becomes of the end of an issue that was told, while the issue is suppressed.
+enum class SuppressedEnd : std::uint8_t {
+  send,   // it is told all the same
+  defer,  // it is owed, and told once the suppression is over
+  drop,   // it is never told
+};
+
 /// Which causes hold an integration back. Unset: as its purpose has it: notifications respect all,
 /// stops all but inhibition (a run is stopped whatever else fires), what shows a state none.
 struct Respect {
@@ -41,9 +48,11 @@ struct Integration {
   bool enabled = true;
   bool shadow = false;  // decided and recorded as usual; the deliverer does not send
   /// The far side keeps an incident open until told otherwise: one that is lost sight of is closed
-  /// there, and a resolve is told although the issue is suppressed. Else that resolve is owed until
-  /// the suppression ends.
+  /// there.
   bool stateful = true;
+  /// Unset: an incident that the far side keeps open is closed at once, else people hear of the end
+  /// when the suppression is over.
+  std::optional<SuppressedEnd> resolve_when_suppressed;
   /// The action acts on each issue by itself (a topic, an alert, a series, a run to stop): a flush
   /// tells it all issues, in as many messages as that takes. Else a message lists what fits and
   /// counts the rest.
@@ -55,6 +64,9 @@ struct Integration {
   bool acknowledges = false;  // the far side takes "somebody has acknowledged this" (propagate_ack)
   Respect respect;
 
+  [[nodiscard]] SuppressedEnd suppressed_end() const noexcept {
+    return resolve_when_suppressed.value_or(stateful ? SuppressedEnd::send : SuppressedEnd::defer);
+  }
   [[nodiscard]] bool respects(Cause cause) const noexcept {
     switch (cause) {
       case Cause::silence:

@@ -56,6 +56,7 @@ struct Told {
 class ApiTest : public ::testing::Test {
  protected:
   [[nodiscard]] virtual const char* config_text() const { return kApiConfig; }
+
   void SetUp() override {
     const std::string path = (folder_ / "t.yaml").string();
     std::ofstream(path) << "transport: {journal: " << (folder_ / "journal").string() << "}\n"

@@ -68,5 +68,22 @@ receivers:
   EXPECT_EQ(respected("asleep"), "s--");
 }
 
+TEST(RoutingIntegrations, SayWhatBecomesOfAnEndUnderSuppression) {
+  using routing::SuppressedEnd;
+  const auto found = integrations_of(R"(
+receivers:
+  team: {mattermost: {url: 'https://chat.example.org/hooks/k'}}
+  told: {mattermost: {id: t, url: 'https://chat.example.org/hooks/l', resolve_when_suppressed: send}}
+  stop: {stop_training: {resolve_when_suppressed: drop}}
+  board: {publish_metric: {resolve_when_suppressed: defer}}
+  far: {publish_metric: {id: f}}
+)");
+  EXPECT_EQ(found.at("team").suppressed_end(), SuppressedEnd::defer);
+  EXPECT_EQ(found.at("told").suppressed_end(), SuppressedEnd::send);
+  EXPECT_EQ(found.at("stop").suppressed_end(), SuppressedEnd::drop);
+  EXPECT_EQ(found.at("board").suppressed_end(), SuppressedEnd::defer);
+  EXPECT_EQ(found.at("far").suppressed_end(), SuppressedEnd::send);
+}
+
 }  // namespace
 }  // namespace tocsin::app
