@@ -1,4 +1,4 @@
-"""kill -9 of the router exactly at a point, on a real Kafka: what was decided is sent, what may have arrived comes once more with the
+"""kill -9 of the router at a point, on a real Kafka: what was decided is sent, what may have arrived comes once more with the
 same id and the same bytes, and waits and breakers outlive the process. tests/crash-points.md lists all points."""
 import datetime
 import json
@@ -25,15 +25,15 @@ def cluster():
 class Site:
     """A router on the cluster with one webhook, killed and started again at will."""
 
-    def __init__(self, server, folder, cluster, hook, **more):
+    def __init__(self, server, folder, cluster, hook, group_wait="0s", kafka=None, **more):
         self.server, self.cluster, self.hook = server, cluster, hook
         self.prefix = f"crash{random.randrange(10**9)}"
         self.config = folder / "tocsin.yaml"
         webhook = {"id": "hook", "url": hook.url, "allow_private": ["127.0.0.0/8"], "format": "native", **more}
         self.config.write_text(json.dumps({
-            "transport": {"kafka": {"bootstrap.servers": cluster.bootstrap}}, "topics": {"prefix": self.prefix, "partitions": 1},
+            "transport": {"kafka": {"bootstrap.servers": cluster.bootstrap, **(kafka or {})}}, "topics": {"prefix": self.prefix, "partitions": 1},
             "http": {"listen": "127.0.0.1:0"}, "receivers": {"r": {"webhook": webhook}, "none": {}},
-            "route": {"receiver": "r", "group_by": ["alertname"], "group_wait": "0s", "group_interval": "1h",
+            "route": {"receiver": "r", "group_by": ["alertname"], "group_wait": group_wait, "group_interval": "1h",
                       "routes": [{"matchers": ['rule=~"delivery_.*"'], "receiver": "none"}]}}))
         self.start()
 
@@ -77,6 +77,46 @@ def same(records):
 def hook():
     with WebhookReceiver() as receiver:
         yield receiver
+
+
+def test_k1_k2_killed_at_any_instant_each_event_is_decided_once(server, tmp_path, cluster, hook):
+    site = Site(server, tmp_path, cluster, hook)
+    names = [f"k1-{i}" for i in range(12)]
+    for i, name in enumerate(names):
+        site.issue(name)
+        if i % 3 == 2:
+            time.sleep(random.uniform(0, 0.3))
+            site.kill()
+            site.start()
+    wait_for(lambda: len({one["headers"]["webhook-id"] for one in site.came()}) == len(names), 90, "all told")
+    site.ends("delivered", len(names))
+    told = history(site.config)
+    assert len(told) == len(names) and all(sum(name in json.dumps(one) for one in told) == 1 for name in names[-2:])
+    for identity in {one["headers"]["webhook-id"] for one in site.came()}:
+        assert same([one for one in site.came() if one["headers"]["webhook-id"] == identity])
+
+
+def test_k3_killed_inside_group_wait_the_flush_comes_at_its_original_time(server, tmp_path, cluster, hook):
+    site = Site(server, tmp_path, cluster, hook, group_wait="30s")
+    began = time.time()
+    site.issue("k3")
+    wait_for(lambda: "k3" in run_cli("issues", "list", "-c", site.config)[1], 30, "the issue")
+    time.sleep(3)
+    site.kill()
+    site.start()
+    [came] = site.wait(1, 60)
+    assert 29 <= at(came) - began < 40, at(came) - began  # from the restart on it would be 30 s more
+
+
+def test_k12_a_silence_that_was_confirmed_is_in_force_after_a_restart(server, tmp_path, cluster, hook):
+    site = Site(server, tmp_path, cluster, hook)
+    assert run_cli("silence", "add", "alertname=k12", "--for", "1h", "--comment", "test", "-c", site.config)[0] == 0
+    site.kill()
+    site.start()
+    site.issue("k12")
+    wait_for(lambda: 'tocsin_router_suppressed_total{reason="silence"} 1' in site.program.get("/metrics")[1], 30, "a suppressed member")
+    site.issue("heard")
+    assert "heard" in site.wait(1)[0]["body"] and len(site.came()) == 1
 
 
 def test_k5_decided_and_never_tried_is_delivered(server, tmp_path, cluster, hook):
@@ -161,3 +201,16 @@ def test_k9_a_breaker_that_is_open_lets_single_probes_through_after_a_restart(se
     hook.script.clear()
     site.ends("delivered", len(names))
     assert len({one["headers"]["webhook-id"] for one in hook.accepted()}) == len(names) == len(hook.accepted())
+
+
+def test_k17_an_endpoint_slower_than_the_poll_interval_costs_no_lease(server, tmp_path, cluster, hook):
+    site = Site(server, tmp_path, cluster, hook, timeout="25s", concurrency=1,
+                kafka={"max.poll.interval.ms": 10000, "session.timeout.ms": 6000})
+    before = [line for line in site.program.get("/metrics")[1].splitlines() if line.startswith("tocsin_router_lease_changes_total ")]
+    hook.hang()
+    site.issue("slow")
+    site.wait(1)
+    time.sleep(14)
+    text = site.program.get("/metrics")[1]
+    assert before and before[0] in text.splitlines() and "\ntocsin_router_lease_held 1\n" in text
+    assert all(line.endswith(" 0") for line in text.splitlines() if line.startswith("tocsin_router_restarts_total{"))
