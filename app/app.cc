@@ -16,6 +16,7 @@
 #include "app/serve/http_server.h"
 #include "app/serve/metrics.h"
 #include "app/serve/process_metrics.h"
+#include "app/serve/request_counts.h"
 #include "core/mutex.h"
 
 namespace tocsin::app {
@@ -130,6 +131,7 @@ core::Status App::Impl::serve() {
     api = std::move(*made);
     for (HttpRoute& route : api->routes()) table.push_back(std::move(route));
   }
+  count_requests(table, telemetry);
   auto server = HttpServer::start(config.http, HttpRoutes(std::move(table)), log);
   if (!server) return server.error();
   http = std::move(*server);

@@ -1,6 +1,7 @@
 #include "app/roles.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <random>
 #include <set>
@@ -217,8 +218,15 @@ void Maker::add_route() {
                      config_.cluster,
                      config_.topics.prefix,
                      config_.time_intervals};
-  const auto render = [set = parts_.actions.get()](const core::Notification& notification) {
-    return set->render(notification);
+  const auto render = [set = parts_.actions.get(), clock = ports_.clock,
+                       telemetry = ports_.telemetry](const core::Notification& notification) {
+    const core::Duration began = clock->monotonic();
+    auto rendered = set->render(notification);
+    telemetry
+        ->histogram("tocsin_router_template_seconds", "rendering of one message",
+                    {{"integration", notification.integration}})
+        .observe(std::chrono::duration<double>(clock->monotonic() - began).count());
+    return rendered;
   };
   std::set<std::string> picturing;  // integrations that keep a picture of what fires
   for (const auto& lane : actions::lane_options(config_.receivers, config_.cluster)) {

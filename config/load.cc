@@ -24,6 +24,7 @@ struct Converter {
   const std::string& file;
   Diagnostics& diagnostics;
   std::shared_ptr<const std::string> source;
+  const Lines lines{*source};
   std::size_t nodes = 0;
   bool refused = false;
 
@@ -50,7 +51,7 @@ struct Converter {
       out.text = from.Scalar();
       out.source = source;
       out.quoted = from.Tag() == "!";
-      if (out.quoted && !quote_is_closed(*source, out.location)) {
+      if (out.quoted && !lines.quote_is_closed(out.location)) {
         refuse(out.location,
                "not valid YAML: a quote is never closed, so the rest of the file is part of this "
                "text; add the closing quote where it ends");
@@ -262,6 +263,19 @@ class Includer {
 }  // namespace
 
 const Entry* Node::find(std::string_view key) const {
+  constexpr std::size_t kBig = 64;
+  if (entries.size() > kBig) {
+    if (!places || places->covered > entries.size()) places = std::make_shared<Places>();
+    if (places->covered < entries.size() && places.use_count() > 1) {
+      places = std::make_shared<Places>(*places);
+    }
+    for (; places->covered < entries.size(); ++places->covered) {
+      places->of.emplace(entries[places->covered].key, places->covered);
+    }
+    const auto found = places->of.find(key);
+    if (found == places->of.end()) return nullptr;
+    if (entries[found->second].key == key) return &entries[found->second];
+  }
   for (const Entry& entry : entries) {
     if (entry.key == key) return &entry;
   }

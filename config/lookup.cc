@@ -9,14 +9,11 @@ namespace {
 
 // The longest key that `path` begins with: a name of the user's may hold dots.
 const Entry* first_entry(const Node& node, std::string_view path) {
-  const Entry* best = nullptr;
-  for (const Entry& entry : node.entries) {
-    if (!path.starts_with(entry.key)) continue;
-    const char next = path.size() == entry.key.size() ? '.' : path[entry.key.size()];
-    if (next != '.' && next != '[') continue;
-    if (best == nullptr || entry.key.size() > best->key.size()) best = &entry;
+  for (std::size_t end = path.size(); end > 0; --end) {
+    if (end < path.size() && path[end] != '.' && path[end] != '[') continue;
+    if (const Entry* entry = node.find(path.substr(0, end)); entry != nullptr) return entry;
   }
-  return best;
+  return nullptr;
 }
 
 // nullptr: nothing stands there.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -28,7 +29,14 @@ struct Node {
   /// Where byte `offset` of a scalar's text stands in the file; the scalar's own place where that
   /// cannot be told (variables, unusual escapes).
   [[nodiscard]] Location location_of(std::size_t offset) const;
+  /// Of a map; in one step also among thousands of entries.
   [[nodiscard]] const Entry* find(std::string_view key) const;
+  /// Where the keys of a big map stand: of its first `covered` entries. Copies share it until one grows.
+  struct Places {
+    std::map<std::string, std::size_t, std::less<>> of;
+    std::size_t covered = 0;
+  };
+  mutable std::shared_ptr<Places> places = nullptr;
 };
 
 struct Entry {

@@ -69,7 +69,7 @@ std::string suggestion(const std::string& value, const Check<std::string>& check
 }  // namespace
 
 const Entry* Reader::Impl::take(std::string_view key) {
-  if (std::find(known.begin(), known.end(), key) == known.end()) known.emplace_back(key);
+  if (!asked.contains(key)) known.push_back(*asked.emplace(key).first);
   if (node == nullptr) return nullptr;
   return node->find(key);
 }
@@ -86,8 +86,7 @@ void Reader::Impl::report(const Location& location, Grade grade, std::string_vie
 
 void Reader::Impl::report_unknown_keys() const {
   for (const Entry& entry : node->entries) {
-    const bool asked = std::find(known.begin(), known.end(), entry.key) != known.end();
-    if (!asked) {
+    if (!asked.contains(entry.key)) {
       diagnostics->add({entry.key_location, Grade::error, path_of(entry.key),
                         with_suggestion("unknown key \"" + entry.key + "\"", entry.key, known),
                         true});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -72,7 +73,8 @@ struct Reader::Impl {
   const Node* node = nullptr;
   Diagnostics* diagnostics = nullptr;
   std::string path;
-  std::vector<std::string> known;
+  std::vector<std::string> known;  // in the order asked
+  std::set<std::string, std::less<>> asked;
   std::vector<core::Parameter> effective;
   // Describing: where declarations go.
   SchemaNode* schema = nullptr;

@@ -201,18 +201,24 @@ std::optional<YamlFault> bracket_fault(const std::vector<std::string_view>& line
 
 }  // namespace
 
-bool quote_is_closed(std::string_view text, const Location& where) {
-  const auto lines = lines_of(text);
-  if (where.line < 1 || where.line > static_cast<int>(lines.size())) return true;
-  const std::string_view first = lines[static_cast<std::size_t>(where.line) - 1];
-  const auto column = static_cast<std::size_t>(std::max(where.column - 1, 0));
-  if (column >= first.size() || (first[column] != '"' && first[column] != '\'')) return true;
-  const char quote = first[column];
-  const auto begin = static_cast<std::size_t>(first.data() - text.data()) + column + 1;
-  for (std::size_t i = begin; i < text.size(); ++i) {
-    if (text[i] == '\\' && quote == '"') {
+Lines::Lines(std::string_view text) : text_(text), begin_{0} {
+  for (std::size_t at = text.find('\n'); at != std::string_view::npos;
+       at = text.find('\n', at + 1)) {
+    begin_.push_back(at + 1);
+  }
+}
+
+bool Lines::quote_is_closed(const Location& where) const {
+  if (where.line < 1 || where.line > static_cast<int>(begin_.size())) return true;
+  const auto line = static_cast<std::size_t>(where.line) - 1;
+  const std::size_t at = begin_[line] + static_cast<std::size_t>(std::max(where.column - 1, 0));
+  const std::size_t end = line + 1 < begin_.size() ? begin_[line + 1] : text_.size();
+  if (at >= end || (text_[at] != '"' && text_[at] != '\'')) return true;
+  const char quote = text_[at];
+  for (std::size_t i = at + 1; i < text_.size(); ++i) {
+    if (text_[i] == '\\' && quote == '"') {
       ++i;
-    } else if (text[i] == quote) {
+    } else if (text_[i] == quote) {
       return true;
     }
   }

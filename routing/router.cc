@@ -180,6 +180,25 @@ const Stats& Router::stats() const noexcept {
   return stats;
 }
 
+void Router::for_each_figure(EachFigure each) const {
+  const Stats& all = stats();
+  const auto state = [&](std::string_view of, std::uint64_t value) {
+    each({"tocsin_router_issues", "issues by state", "state", of, static_cast<double>(value)});
+  };
+  state("firing", all.firing);
+  state("acked", all.acked);
+  state("flapping", all.flapping);
+  const auto silences = [&](std::string_view of, std::uint64_t value) {
+    each({"tocsin_router_silences", "silences by state", "state", of, static_cast<double>(value)});
+  };
+  silences("active", all.silences);
+  silences("pending", all.silences_pending);
+  silences("expired", all.silences_expired);
+  parts_->teller.show(each);
+  parts_->tables.show(each);
+  parts_->intake.show(each);
+}
+
 void Router::for_each_issue(core::FunctionRef<void(const IssueView&)> visit) const {
   for (const auto& [key, state] : parts_->tables.issues.in_order()) visit(view_of(*state));
 }

@@ -35,6 +35,7 @@
 #include "routing/suppress/silence.h"
 #include "routing/suppress/silence_rules.h"
 #include "routing/suppress/suppressor.h"
+#include "routing/tables/figures.h"
 #include "routing/tables/limits.h"
 #include "routing/tables/stats.h"
 #include "routing/tables/views.h"
@@ -89,6 +90,12 @@ struct Decision {
   std::string reason;  // "none" when nobody had to be told
 };
 
+/// A flush, and how far behind its scheduled time it was: for tocsin_router_flush_late_seconds.
+struct FlushDelay {
+  std::string route_id;
+  core::Duration late{};
+};
+
 /// Somebody beyond the receivers of a route was told: for tocsin_router_escalations_total and
 /// tocsin_router_fallbacks_total.
 struct Further {
@@ -106,8 +113,8 @@ struct Output {
   std::vector<Transition> transitions;
   std::vector<Decision> decisions;
   std::vector<Further> further;
-  std::vector<std::string> ack_origins;      // of acknowledgements that were taken on
-  std::vector<core::Duration> flush_delays;  // tick's now − the flush's scheduled time
+  std::vector<std::string> ack_origins;  // of acknowledgements that were taken on
+  std::vector<FlushDelay> flush_delays;
   [[nodiscard]] bool empty() const noexcept {
     return notifications.empty() && state.empty() && control.empty() && transitions.empty() &&
            decisions.empty();
@@ -181,6 +188,8 @@ class Router {
   /// Also for runs whose attempt has ended, as long as they are remembered.
   [[nodiscard]] std::optional<RunView> find_run(const core::RunUid& uid) const;
   [[nodiscard]] const Stats& stats() const noexcept;
+  /// The figures that have a label.
+  void for_each_figure(EachFigure each) const;
   /// Which leaves labels reach, in tree order, and why the others were not.
   [[nodiscard]] Explanation explain(const core::Labels& labels) const;
   /// The tree with what holds at each node, a parent before its children.

@@ -17,7 +17,7 @@ ALERTS = [
      "{{ $labels.integration }} has not delivered a notification for {{ $value | humanizeDuration }}.",
      "`tocsin endpoint list` shows why; `tocsin history --state pending` shows what waits.",
      "a notification is undelivered for more than 5 minutes"),
-    ("TocsinNotificationDead", "sum by (integration) (increase(tocsin_router_dead_letters_total{integration!=\"\"}[15m])) > 0", "0m", "error",
+    ("TocsinNotificationDead", "sum by (integration) (increase(tocsin_router_dead_letters_total[15m])) > 0", "0m", "error",
      "{{ $labels.integration }} gave up {{ $value | humanize }} notifications in 15 minutes.",
      "`tocsin dlq list` shows them; `tocsin dlq replay` sends them again.",
      "a notification was given up in the last 15 minutes"),

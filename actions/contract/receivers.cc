@@ -1,7 +1,8 @@
 #include "actions/contract/receivers.h"
 
-#include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 
 #include "core/text.h"
 
@@ -14,8 +15,14 @@ std::string default_id(const std::string& receiver, const std::string& type, std
   return nth == 1 ? id : id + "/" + std::to_string(nth);
 }
 
+/// What is taken already, and at which line.
+struct Taken {
+  std::map<std::string, int> ids;
+  std::map<std::string, int> claims;
+};
+
 void read_integration(config::Reader& in, const std::string& receiver,
-                      const ActionDescriptor& descriptor, ReceiversConfig& out) {
+                      const ActionDescriptor& descriptor, ReceiversConfig& out, Taken& taken) {
   ConfiguredIntegration integration;
   integration.receiver = receiver;
   integration.type = descriptor.name;
@@ -23,10 +30,11 @@ void read_integration(config::Reader& in, const std::string& receiver,
   integration.common = descriptor.defaults;
   integration.place = in.location();
   std::size_t nth = 1;
-  for (const auto& other : out.integrations) {
-    if (other.receiver != receiver) continue;
+  // Those of one receiver stand together.
+  for (auto other = out.integrations.rbegin();
+       other != out.integrations.rend() && other->receiver == receiver; ++other) {
     ++integration.index;
-    if (other.type == integration.type) ++nth;
+    if (other->type == integration.type) ++nth;
   }
   read(in, integration.common);
   read(in, integration.respect);
@@ -34,34 +42,34 @@ void read_integration(config::Reader& in, const std::string& receiver,
   if (integration.common.id.empty()) {
     integration.common.id = default_id(receiver, integration.type, nth);
   }
-  for (const auto& other : out.integrations) {
-    if (other.common.id != integration.common.id) continue;
+  const std::string claim = integration.config->claim();
+  if (const auto other = taken.ids.find(integration.common.id); other != taken.ids.end()) {
     in.error("id", "integration id \"" + integration.common.id +
-                       "\" is used twice, first at line " + std::to_string(other.place.line) +
+                       "\" is used twice, first at line " + std::to_string(other->second) +
                        "; give one of them another id");
   }
-  const std::string claim = integration.config->claim();
-  for (const auto& other : out.integrations) {
-    if (claim.empty() || other.config->claim() != claim) continue;
-    in.error("", claim + " is used twice, first at line " + std::to_string(other.place.line) +
+  if (const auto other = taken.claims.find(claim); other != taken.claims.end()) {
+    in.error("", claim + " is used twice, first at line " + std::to_string(other->second) +
                      "; each would end the other's connection");
   }
-  if (!in.describing()) out.integrations.push_back(std::move(integration));
+  if (in.describing()) return;
+  taken.ids.try_emplace(integration.common.id, integration.place.line);
+  if (!claim.empty()) taken.claims.try_emplace(claim, integration.place.line);
+  out.integrations.push_back(std::move(integration));
 }
 
 }  // namespace
 
 void read_receivers(config::Reader& root, ReceiversConfig& out,
                     std::span<const ActionDescriptor> known) {
+  Taken taken;
+  std::set<std::string> names;
   root.map("receivers", "who is told, and how: name → {action: settings}",
            [&](const std::string& name, config::Reader& receiver) {
-             if (!receiver.describing() &&
-                 std::find(out.names.begin(), out.names.end(), name) == out.names.end()) {
-               out.names.push_back(name);
-             }
+             if (!receiver.describing() && names.insert(name).second) out.names.push_back(name);
              for (const ActionDescriptor& descriptor : known) {
                receiver.section(descriptor.name, descriptor.summary, [&](config::Reader& in) {
-                 read_integration(in, name, descriptor, out);
+                 read_integration(in, name, descriptor, out, taken);
                });
              }
            });

@@ -58,7 +58,7 @@ void count_answer(Lane& lane, const Attempt& attempt, const core::AttemptOutcome
     lane.pace.answered(who, !failed, now);
   }
   lane.probe.breaker(lane.pace.breaker());
-  lane.probe.attempted(outcome.outcome, now - attempt.started);
+  lane.probe.attempted(outcome.outcome, outcome.code, now - attempt.started);
   if (outcome.declined) return;
   if (outcome.outcome == OutcomeClass::delivered) {
     lane.pace.arrived();

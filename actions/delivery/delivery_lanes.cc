@@ -34,7 +34,7 @@ std::vector<LaneOptions> lane_options(const ReceiversConfig& receivers,
   std::vector<LaneOptions> out;
   for (const auto& integration : receivers.integrations) {
     out.push_back({integration.common.id, integration.common, integration.traits,
-                   integration.config, cluster});
+                   integration.config, cluster, integration.type});
   }
   return out;
 }

@@ -7,18 +7,35 @@ namespace tocsin::actions {
 using core::Duration;
 using core::WallTime;
 
-LaneProbe::LaneProbe(core::Telemetry& telemetry, const LaneOptions& options) {
+namespace {
+
+constexpr std::size_t kCodes = 32;  // of an integration; further ones are `other`
+
+std::string_view outcome_of(core::DeliveryState state) {
+  if (state == core::DeliveryState::delivered_via_digest) return "digest";
+  if (state == core::DeliveryState::sent_unconfirmed) return "unconfirmed";
+  return to_string(state);
+}
+
+}  // namespace
+
+LaneProbe::LaneProbe(core::Telemetry& telemetry, const LaneOptions& options)
+    : telemetry_(telemetry), integration_(options.integration) {
   const std::string_view id = options.integration;
   for (int i = 0; i <= static_cast<int>(core::DeliveryState::cancelled); ++i) {
-    states_.push_back(&telemetry.counter(
-        "tocsin_router_notifications_total", "notifications by how they ended",
-        {{"integration", id}, {"outcome", to_string(static_cast<core::DeliveryState>(i))}}));
+    states_.push_back(
+        &telemetry.counter("tocsin_router_notifications_total", "notifications by how they ended",
+                           {{"integration", id},
+                            {"type", options.type},
+                            {"outcome", outcome_of(static_cast<core::DeliveryState>(i))}}));
   }
   for (int i = 0; i <= static_cast<int>(core::OutcomeClass::unknown); ++i) {
     outcomes_.push_back(&telemetry.counter(
         "tocsin_router_delivery_attempts_total", "attempts by their outcome class",
         {{"integration", id}, {"class", to_string(static_cast<core::OutcomeClass>(i))}}));
   }
+  guarded_ = &telemetry.counter("tocsin_router_ssrf_blocked_total",
+                                "attempts whose address the guard refused", {{"integration", id}});
   latency_ = &telemetry.histogram("tocsin_router_delivery_duration_seconds", "one attempt",
                                   {{"integration", id}});
   since_decision_ =
@@ -67,8 +84,20 @@ void LaneProbe::finished(core::DeliveryState state) {
   states_[static_cast<std::size_t>(state)]->add();
 }
 
-void LaneProbe::attempted(core::OutcomeClass outcome, Duration latency) {
-  outcomes_[static_cast<std::size_t>(outcome)]->add();
+void LaneProbe::attempted(core::OutcomeClass outcome, const std::string& code, Duration latency) {
+  if (code == "address_blocked") guarded_->add();
+  if (code.empty()) {
+    outcomes_[static_cast<std::size_t>(outcome)]->add();
+  } else {
+    const bool known = codes_.contains(code) || codes_.size() < kCodes;
+    if (known) codes_.insert(code);
+    telemetry_
+        .counter("tocsin_router_delivery_attempts_total", "attempts by their outcome class",
+                 {{"integration", integration_},
+                  {"class", to_string(outcome)},
+                  {"code", known ? std::string_view(code) : "other"}})
+        .add();
+  }
   latency_->observe(std::chrono::duration<double>(latency).count());
 }
 

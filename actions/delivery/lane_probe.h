@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <cstddef>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "actions/delivery/delivery_lanes.h"
@@ -18,7 +20,8 @@ class LaneProbe {
  public:
   LaneProbe(core::Telemetry& telemetry, const LaneOptions& options);
   void finished(core::DeliveryState state);
-  void attempted(core::OutcomeClass outcome, core::Duration latency);
+  /// `code`: the far side's status or our word for what happened.
+  void attempted(core::OutcomeClass outcome, const std::string& code, core::Duration latency);
   void delivered(const core::Notification& notification, core::WallTime now);
   void pending(std::size_t count) { pending_->set(static_cast<double>(count)); }
   void oldest(core::Duration age) { oldest_->set(std::chrono::duration<double>(age).count()); }
@@ -31,6 +34,10 @@ class LaneProbe {
   void repeated() { repeated_->add(); }
 
  private:
+  core::Telemetry& telemetry_;
+  const std::string integration_;
+  std::set<std::string> codes_;  // that are a label
+  core::Counter* guarded_;
   std::vector<core::Counter*> states_;
   std::vector<core::Counter*> outcomes_;
   std::vector<core::Counter*> dead_;

@@ -186,6 +186,9 @@ PlatformAgent::Steps PlatformAgent::carried(StopLadder::Step step, WallTime now)
   }
   for (StopTransition& one : step.transitions) {
     one.replayed = one.at < started_;
+    const core::Command* moved = ladder_.command(one.command_id);
+    const PlatformStop* where = moved == nullptr ? nullptr : platform_of(fence_of(*moved));
+    timing_.moved(one, where == nullptr ? "none" : where->name());
     if (!is_final(one.to)) continue;
     const auto rung = rungs_.find(one.command_id);
     if (rung != rungs_.end()) {

@@ -65,6 +65,7 @@ class PlatformAgent {
   PlatformCaller& caller_;
   core::Log& log_;
   core::Telemetry& telemetry_;
+  StopTiming timing_{telemetry_};
   core::WallTime started_{};
   StopLadder ladder_;
   std::map<std::string, Rung> rungs_;       // by command id, of those whose platform is asked

@@ -119,6 +119,7 @@ std::vector<StopTransition> LocalStopAgent::carry_out(StopLadder::Step step, Wal
   std::vector<StopTransition> out = std::move(step.transitions);
   for (StopTransition& one : out) {
     one.replayed = one.at < started_;
+    timing_.moved(one, "local");
     if (listener_) listener_(one);
     if (one.replayed || !is_final(one.to)) continue;
     telemetry_

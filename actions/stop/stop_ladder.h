@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "actions/stop/local_process.h"
+#include "actions/stop/stop_timing.h"
 #include "core/command.h"
 #include "core/issue.h"
 #include "core/labels.h"
@@ -212,6 +213,7 @@ class LocalStopAgent {
   std::unique_ptr<ProcessControl> processes_;
   core::Log& log_;
   core::Telemetry& telemetry_;
+  StopTiming timing_{telemetry_};
   Listener listener_;
   std::function<bool(const core::Value& fence)> elsewhere_;
   core::WallTime started_{};

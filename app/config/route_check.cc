@@ -1,9 +1,11 @@
 #include "app/config/route_check.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tocsin::app {
@@ -51,6 +53,47 @@ bool covers(const Matchers& wide, const Matchers& narrow) {
   return true;
 }
 
+/// Earlier siblings by the first value that they ask for: of thousands only a few are looked at.
+class EarlierRoutes {
+ public:
+  explicit EarlierRoutes(const std::vector<std::optional<Matchers>>& all) : all_(all) {}
+
+  void add(std::size_t index) {
+    for (const Matchers::Term& term : all_[index]->terms()) {
+      if (term.op != MatchOperator::equal) continue;
+      by_value_[{term.name, term.value}].push_back(index);
+      return;
+    }
+    others_.push_back(index);
+  }
+  /// The first that takes every issue which `narrow` matches.
+  [[nodiscard]] std::optional<std::size_t> that_covers(const Matchers& narrow) const {
+    std::optional<std::size_t> first = first_of(others_, narrow);
+    for (const Matchers::Term& term : narrow.terms()) {
+      const auto values = values_of(term);
+      // A term that asks for one value is implied by one that allows nothing else.
+      if (!values || values->empty()) continue;
+      const auto found = by_value_.find({term.name, values->front()});
+      if (found == by_value_.end()) continue;
+      const auto here = first_of(found->second, narrow);
+      if (here && (!first || *here < *first)) first = here;
+    }
+    return first;
+  }
+
+ private:
+  [[nodiscard]] std::optional<std::size_t> first_of(const std::vector<std::size_t>& some,
+                                                    const Matchers& narrow) const {
+    const auto found = std::find_if(some.begin(), some.end(),
+                                    [&](std::size_t one) { return covers(*all_[one], narrow); });
+    return found == some.end() ? std::nullopt : std::optional(*found);
+  }
+
+  const std::vector<std::optional<Matchers>>& all_;
+  std::map<std::pair<std::string, std::string>, std::vector<std::size_t>> by_value_;
+  std::vector<std::size_t> others_;
+};
+
 /// What a route has of its parents where it says nothing itself.
 struct Inherited {
   core::Duration interval = std::chrono::minutes(5);
@@ -95,6 +138,7 @@ class RouteCheck {
       const auto parsed = Matchers::parse(one.matchers);
       all.push_back(parsed ? std::optional(*parsed) : std::nullopt);
     }
+    EarlierRoutes earlier(all);
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (!all[i]) continue;  // reported where it was read
       if (all[i]->empty()) {
@@ -103,7 +147,8 @@ class RouteCheck {
             "this route has no matchers and takes every issue; add `matchers`, or put its "
             "keys into the route above it");
       }
-      shadowed(route, path, all, i);
+      shadowed(path, all, earlier, i);
+      if (!route.routes[i].proceed) earlier.add(i);
     }
   }
 
@@ -121,19 +166,17 @@ class RouteCheck {
     }
   }
 
-  void shadowed(const RouteConfig& route, const std::string& path,
-                const std::vector<std::optional<Matchers>>& all, std::size_t index) const {
-    for (std::size_t i = 0; i < index; ++i) {
-      if (route.routes[i].proceed || !all[i] || !covers(*all[i], *all[index])) continue;
-      const std::string place = child(path, index);
-      const config::Location first = root_.location(child(path, i));
-      root_.warning(root_.value(place + ".matchers") ? place + ".matchers" : place,
-                    "no issue reaches this route: the route of line " + std::to_string(first.line) +
-                        " (matchers " + all[i]->canonical() +
-                        ") takes all of them before; put this route first, or set `continue: true` "
-                        "there");
-      return;
-    }
+  void shadowed(const std::string& path, const std::vector<std::optional<Matchers>>& all,
+                const EarlierRoutes& earlier, std::size_t index) const {
+    const auto before = earlier.that_covers(*all[index]);
+    if (!before) return;
+    const std::string place = child(path, index);
+    const config::Location first = root_.location(child(path, *before));
+    root_.warning(root_.value(place + ".matchers") ? place + ".matchers" : place,
+                  "no issue reaches this route: the route of line " + std::to_string(first.line) +
+                      " (matchers " + all[*before]->canonical() +
+                      ") takes all of them before; put this route first, or set `continue: true` "
+                      "there");
   }
 
   const config::Reader& root_;

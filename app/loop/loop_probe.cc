@@ -6,9 +6,9 @@ LoopProbe::LoopProbe(core::Telemetry& telemetry, const StageWiring& wiring)
     : sink(telemetry),
       part("tocsin_" + wiring.part + "_"),
       stage(wiring.name),
-      commits(sink.counter(part + "commits_total", "commits of output, state and positions",
+      commits(sink.counter(part + "transactions_total", "commits of output, state and positions",
                            {{"stage", stage}})),
-      failures(sink.counter(part + "commit_failures_total",
+      failures(sink.counter(part + "transaction_aborts_total",
                             "commits that had to be repeated or given up", {{"stage", stage}})),
       restarts(sink.counter(part + "restarts_total",
                             "times a stage dropped its state and read it back",
@@ -19,8 +19,8 @@ LoopProbe::LoopProbe(core::Telemetry& telemetry, const StageWiring& wiring)
                             "records that took longer than five seconds", {{"stage", stage}})),
       commit_seconds(sink.histogram(part + "commit_duration_seconds", "time of one commit",
                                     {{"stage", stage}})),
-      restore_seconds(sink.histogram(part + "restore_duration_seconds", "assignment to live",
-                                     {{"stage", stage}})),
+      restore_seconds(
+          sink.histogram(part + "state_restore_seconds", "assignment to live", {{"stage", stage}})),
       partitions(
           sink.gauge(part + "partitions", "input partitions that are ours", {{"stage", stage}})),
       behind(sink.gauge(part + "partitions_behind",
@@ -28,7 +28,8 @@ LoopProbe::LoopProbe(core::Telemetry& telemetry, const StageWiring& wiring)
                         {{"stage", stage}})) {}
 
 void LoopProbe::dead_letter(const std::string& reason) {
-  sink.counter(part + "dead_letters_total", "records sent to the dead-letter topic",
+  sink.counter(part + "events_rejected_total",
+               "records that could not be read: they went to the dead-letter topic",
                {{"stage", stage}, {"reason", reason}})
       .add();
 }

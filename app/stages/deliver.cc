@@ -44,6 +44,7 @@ core::Status DeliverStage::open(const Instant& now) {
   caller_ = callers_();
   started_ = ending_ = false;
   unreported_.clear();
+  outbox_.clear();
   orders_read_.reset();
   return core::ok();
 }
@@ -68,7 +69,10 @@ core::Result<std::vector<core::Position>> DeliverStage::restored(
   return out;
 }
 
-void DeliverStage::started(std::int32_t /*partition*/, const Instant& /*now*/) { started_ = true; }
+void DeliverStage::started(std::int32_t partition, const Instant& /*now*/) {
+  outbox_.insert(partition);
+  started_ = true;
+}
 
 std::optional<Refusal> DeliverStage::handle(const core::RecordView& record,
                                             const StageContext& context) {
@@ -129,6 +133,16 @@ std::optional<core::Duration> DeliverStage::tick(const StageTick& tick) {
     std::size_t threads = caller_->threads();
     for (const auto& caller : retired_) threads += caller->threads();
     threads_.set(static_cast<double>(threads));
+    for (const std::int32_t partition : outbox_) {
+      const auto read = tick.read_until(partition);
+      const core::Duration behind =
+          read && !tick.live(partition) ? tick.now.steady - *read : core::Duration::zero();
+      telemetry_
+          .gauge("tocsin_router_outbox_lag_seconds",
+                 "how far behind the newest decision delivery is; 0: it has read all",
+                 {{"stage", "deliver"}, {"partition", std::to_string(partition)}})
+          .set(std::chrono::duration<double>(behind).count());
+    }
   }
   const auto deadline = lanes_->next_deadline(now);
   if (!deadline || !started_ || ending_) return std::nullopt;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -76,6 +77,7 @@ class DeliverStage final : public Stage {
   std::vector<std::unique_ptr<actions::Caller>> retired_;  // with calls under way
   std::optional<core::WallTime> since_;  // what is known of deliveries begins here
   bool too_short_ = false;               // and something older than that has come
+  std::set<std::int32_t> outbox_;        // partitions that are read
   bool started_ = false;
   bool ending_ = false;
   core::Duration measured_{};

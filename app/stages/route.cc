@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/report/gather.h"
+#include "app/stages/router_figures.h"
 #include "app/view/events_log.h"
 #include "core/topics.h"
 #include "ingest/ingest.h"
@@ -30,13 +31,22 @@ std::string where_of(const core::RuleStatusEvent& written) {
 
 class RouteStage::Probe {
  public:
-  Probe(core::Telemetry& telemetry, const std::vector<routing::Integration>& integrations)
+  Probe(core::Telemetry& telemetry, const std::vector<routing::Integration>& integrations,
+        const std::string& config_version)
       : sink_(telemetry),
-        flush_late_(telemetry.histogram("tocsin_router_flush_late_seconds",
-                                        "a group's flush behind its tick")),
-        render_failures_(telemetry.counter("tocsin_router_render_failures_total",
-                                           "messages that could not be rendered")) {
-    for (const routing::Integration& one : integrations) origins_.insert(one.id);
+        figures_(telemetry),
+        lag_(telemetry.gauge("tocsin_router_event_lag_seconds",
+                             "how far behind the newest event the router is; 0: it has read all")) {
+    telemetry
+        .gauge("tocsin_router_config_hash_info", "the configuration in effect: 1",
+               {{"hash", config_version}})
+        .set(1);
+    for (const routing::Integration& one : integrations) {
+      origins_.insert(one.id);
+      template_errors_.emplace(one.id, &telemetry.counter("tocsin_router_template_errors_total",
+                                                          "messages that could not be rendered",
+                                                          {{"integration", one.id}}));
+    }
   }
 
   void report(const routing::Output& output) {
@@ -53,8 +63,11 @@ class RouteStage::Probe {
                    {{"origin", origins_.contains(origin) ? origin : "other"}})
           .add();
     }
-    for (const auto delay : output.flush_delays) {
-      flush_late_.observe(std::chrono::duration<double>(delay).count());
+    for (const routing::FlushDelay& one : output.flush_delays) {
+      sink_
+          .histogram("tocsin_router_flush_late_seconds", "a group's flush behind its tick",
+                     {{"route", figures_.route(one.route_id)}})
+          .observe(std::chrono::duration<double>(one.late).count());
     }
     for (const auto& one : output.transitions) {
       sink_
@@ -64,7 +77,15 @@ class RouteStage::Probe {
           .add();
     }
   }
-  void render_failed() { render_failures_.add(); }
+  void render_failed(const std::string& integration) {
+    const auto found = template_errors_.find(integration);
+    if (found != template_errors_.end()) found->second->add();
+  }
+  void measure(const routing::Router& router, core::Duration behind) {
+    lag_.set(std::chrono::duration<double>(behind).count());
+    figures_.update(router);
+  }
+  void start_over() { figures_.start_over(); }
 
  private:
   void report(const routing::Further& one) {
@@ -83,8 +104,9 @@ class RouteStage::Probe {
 
   core::Telemetry& sink_;
   std::set<std::string> origins_{"cli", "api"};  // that are a label
-  core::Histogram& flush_late_;
-  core::Counter& render_failures_;
+  RouterFigures figures_;
+  core::Gauge& lag_;
+  std::map<std::string, core::Counter*> template_errors_;  // by integration
 };
 
 RouteStage::RouteStage(RouteOptions options, RunBoard* board, Render render, ShowAgain show_again,
@@ -95,7 +117,7 @@ RouteStage::RouteStage(RouteOptions options, RunBoard* board, Render render, Sho
       show_again_(std::move(show_again)),
       log_(log),
       stats_(telemetry),
-      probe_(std::make_unique<Probe>(telemetry, options_.integrations)) {
+      probe_(std::make_unique<Probe>(telemetry, options_.integrations, options_.config_version)) {
   wiring_.name = "route";
   wiring_.part = "router";
   wiring_.group = options_.topic_prefix + "-router";
@@ -128,6 +150,7 @@ core::Status RouteStage::open(const Instant& /*now*/) {
   inputs_.clear();
   restored_ = false;
   stats_.start_over();
+  probe_->start_over();
   unreported_.clear();
   return core::ok();
 }
@@ -233,6 +256,10 @@ std::optional<core::Duration> RouteStage::tick(const StageTick& tick) {
   router_->set_read_until(tick.now.wall - (tick.now.steady - read_until));
   const bool more = router_->tick(tick.now.wall);
   stats_.update(router_->stats(), tick.now.wall);
+  if (tick.now.steady - measured_ >= std::chrono::seconds(1)) {
+    measured_ = tick.now.steady;
+    probe_->measure(*router_, live ? core::Duration::zero() : tick.now.steady - read_until);
+  }
   if (more) return tick.now.steady;
   const auto deadline = router_->next_deadline();
   if (!deadline) return std::nullopt;
@@ -254,7 +281,7 @@ StageOutput RouteStage::take(const Instant& now) {
     if (rendered) {
       notification.rendered = std::move(*rendered);
     } else {
-      probe_->render_failed();
+      probe_->render_failed(notification.integration);
       log_.error("render_failed",
                  {{"integration", notification.integration}, {"error", rendered.error().message}});
     }

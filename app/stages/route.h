@@ -85,6 +85,7 @@ class RouteStage final : public Stage {
   std::unique_ptr<routing::Router> router_;
   std::map<std::string, std::string> newest_;  // state records by key, until restored()
   std::set<std::int32_t> inputs_;              // partitions that are ours
+  core::Duration measured_{};                  // when figures with labels were last shown; steady
   bool restored_ = false;
   Unreported<core::Notification> unreported_;
 };

@@ -90,7 +90,7 @@ class Peer:
             return None
         found = [line.rsplit(" ", 1)[1] for line in text.splitlines()
                  if line.startswith(name + " ") or line.startswith(name + "{")]
-        return float(found[0]) if found else None
+        return sum(map(float, found)) if found else None
 
     def until(self, what, holds, limit=240):
         """Seconds until it holds."""
@@ -169,10 +169,10 @@ log: {{ level: warn, format: logfmt }}
         return [os.environ.get("TOCSIN_BINARY", ROOT / "build/release/app/tocsin"), "route", "-c", config]
 
     def ready(self):
-        return self.metric("tocsin_router_issues_firing") is not None
+        return self.metric("tocsin_router_issues_known") is not None
 
     def known(self):
-        return self.metric("tocsin_router_issues_firing")
+        return self.metric("tocsin_router_issues_known")
 
     def taken(self):
         return self.metric("tocsin_router_events_received_total") or 0

@@ -47,7 +47,8 @@ void Teller::flush_due(const std::string& hash, WallTime due, WallTime now) {
 
 void Teller::flush(Group& group, WallTime tick, WallTime now) {
   ++counted_.flushes;
-  flush_delays_.push_back(now - tick);
+  add_to(flushes_of_route_, group.route_id);
+  flush_delays_.push_back({group.route_id, now - tick});
   if (nothing_to_decide(group, tick, now)) {
     for (const Integration* integration : group.route->integrations) {
       note(group, integration->id, "none");
@@ -64,6 +65,7 @@ void Teller::flush(Group& group, WallTime tick, WallTime now) {
   tell_all(look);
   part(group, members);
   turns_.advance(group, tick, now);
+  note_suppressed(group, members);
   if (group.members.empty()) groups_.dissolve(group, tick);
   turns_.arrange(group);
   arrange(group, look.at());
@@ -133,10 +135,15 @@ std::vector<FlushMember> Teller::freeze(const Group& group, WallTime tick, WallT
     }
     member.reasons.insert(member.reasons.end(), of_route.begin(), of_route.end());
     counted_.suppressed += member.reasons.size();
+    for (const Suppression& one : member.reasons) {
+      add_to(suppressed_by_, kind_of_reason(one.reason));
+    }
     counted_.muted += of_route.size();
     counted_.inhibited += static_cast<std::uint64_t>(
         std::count_if(member.reasons.begin(), member.reasons.end(),
                       [](const Suppression& one) { return one.reason.starts_with(kInhibition); }));
+    if (member.ack != nullptr && member.firing) add_to(suppressed_by_, "ack");
+    if (member.held) add_to(suppressed_by_, "flap");
     members.push_back(std::move(member));
   }
   return members;
@@ -156,7 +163,10 @@ std::string Teller::tell(const Look& look, const Integration& integration, const
                                occasion,
                                further};
     log.by_issue = integration.every_issue;
-    FlushDecision decision = decide(look.members, context, log, counted_.owed_dropped);
+    std::uint64_t dropped = 0;
+    FlushDecision decision = decide(look.members, context, log, dropped);
+    counted_.owed_dropped += dropped;
+    if (dropped > 0) add_to(owed_dropped_of_, integration.id, dropped);
     note(look.group, integration.id, decision.reason);
     counted_.ends_deferred += decision.ends_deferred;
     counted_.ends_dropped += decision.ends_dropped;
@@ -211,6 +221,17 @@ void Teller::part(Group& group, const std::vector<FlushMember>& members) {
     }
   }
   group.changed = again;
+}
+
+void Teller::note_suppressed(const Group& group, const std::vector<FlushMember>& members) {
+  const auto count = std::count_if(members.begin(), members.end(), [](const FlushMember& member) {
+    return member.firing && !member.reasons.empty();
+  });
+  if (count == 0) {
+    suppressed_in_.erase(group.hash);
+  } else {
+    suppressed_in_[group.hash] = static_cast<std::uint64_t>(count);
+  }
 }
 
 /// Only what some integration has still to hear is kept.
@@ -276,6 +297,32 @@ void Teller::count(Stats& stats) const {
   stats.ends_dropped = counted_.ends_dropped;
   stats.notifications = counted_.notifications;
   stats.truncated = counted_.truncated;
+}
+
+void Teller::show(EachFigure each) const {
+  using routing::show;
+  show(flushes_of_route_,
+       {"tocsin_router_group_flushes_total", "looks at a group", "route", {}, 0, true}, each);
+  show(suppressed_by_,
+       {"tocsin_router_suppressed_total",
+        "suppressed members, per flush and reason",
+        "reason",
+        {},
+        0,
+        true},
+       each);
+  show(owed_dropped_of_,
+       {"tocsin_router_owed_resolves_dropped_total",
+        "resolves that waited longer than owed_max_age",
+        "integration",
+        {},
+        0,
+        true},
+       each);
+  std::uint64_t suppressed = 0;
+  for (const auto& [hash, count] : suppressed_in_) suppressed += count;
+  each({"tocsin_router_issues", "issues by state", "state", "suppressed",
+        static_cast<double>(suppressed)});
 }
 
 }  // namespace tocsin::routing

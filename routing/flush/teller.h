@@ -57,6 +57,7 @@ class Teller {
   void take(Output& out);
   /// Adds what it has counted.
   void count(Stats& stats) const;
+  void show(EachFigure each) const;
 
  private:
   [[nodiscard]] bool nothing_to_decide(const Group& group, core::WallTime tick,
@@ -92,6 +93,7 @@ class Teller {
   [[nodiscard]] bool over_and_news(const Group& group, const IssueState& state) const;
   void part(Group& group, const std::vector<FlushMember>& members);
   void forget_past(IssueState& state);
+  void note_suppressed(const Group& group, const std::vector<FlushMember>& members);
 
   const RouteTree& tree_;
   const RouterOptions& options_;
@@ -109,10 +111,14 @@ class Teller {
   std::vector<Further> further_;
   std::vector<core::Notification> notifications_;  // these three: since the last take
   std::vector<Decision> decisions_;
-  std::vector<core::Duration> flush_delays_;
+  std::vector<FlushDelay> flush_delays_;
   std::size_t sent_bytes_ = 0;  // of notifications_
   std::size_t examined_ = 0;    // members looked at in this turn
   Stats counted_;               // its part of them
+  CountBy flushes_of_route_;
+  CountBy suppressed_by_;    // member × flush, by kind of reason
+  CountBy owed_dropped_of_;  // by integration
+  CountBy suppressed_in_;    // members suppressed at a group's last look, by its hash
 };
 
 }  // namespace tocsin::routing

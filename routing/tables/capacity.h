@@ -48,18 +48,33 @@ class Capacity {
   /// An issue of this route found no room.
   void refused(const std::string& route_id, core::WallTime at) {
     ++overflowed_;
+    add_to(overflowed_of_route_, route_id);
     overflows_.push_back({route_id, true, at});
   }
 
   [[nodiscard]] std::size_t active() const noexcept { return active_; }
   /// Times the limits kept an issue from a group of its own.
   [[nodiscard]] std::uint64_t overflowed() const noexcept { return overflowed_; }
+  void show(EachFigure each) const {
+    using routing::show;
+    show(active_of_route_, {"tocsin_router_groups", "groups with members", "route", {}, 0, false},
+         each);
+    show(overflowed_of_route_,
+         {"tocsin_router_groups_overflow_total",
+          "issues that went to an overflow group: too many groups or members",
+          "route",
+          {},
+          0,
+          true},
+         each);
+  }
   /// Since last asked.
   std::vector<Overflow> take_overflows() { return std::exchange(overflows_, {}); }
 
  private:
   const Config& limits_;
-  std::map<std::string, std::size_t> active_of_route_;
+  CountBy active_of_route_;
+  CountBy overflowed_of_route_;
   std::size_t active_ = 0;
   std::vector<Overflow> overflows_;
   std::uint64_t overflowed_ = 0;

@@ -49,11 +49,19 @@ bool told_anywhere(const IssueState& state) {
 
 }  // namespace
 
+void Intake::show(EachFigure each) const {
+  routing::show(
+      events_of_,
+      {"tocsin_router_events_received_total", "issue events read", "source_type", {}, 0, true},
+      each);
+}
+
 // ---- issues
 
 void Intake::on_issue(Issue issue, WallTime now) {
   now_ = now;
   ++stats_.events;
+  add_to(events_of_, source_type(issue.source));
   if (issue.labels.empty()) {
     ++stats_.rejected;
     return;

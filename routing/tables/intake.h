@@ -46,6 +46,8 @@ class Intake {
   /// The issue `watchdog` fires for as long as it is wanted: whoever stops hearing of it knows that this
   /// router tells nobody any more.
   void keep_watchdog(bool wanted, core::WallTime now);
+  /// Who raised the events.
+  void show(EachFigure each) const;
   /// Reports the routes that have outgrown the limits, and those that have not any more.
   void tell_overflows();
 
@@ -74,6 +76,7 @@ class Intake {
   Ladders& ladders_;
   Flaps& flaps_;
   Stats& stats_;
+  CountBy events_of_;  // by source_type()
 };
 
 }  // namespace tocsin::routing

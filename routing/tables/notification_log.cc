@@ -34,14 +34,27 @@ bool concerns(const GroupLogs& logs, const std::string& issue_key, std::uint64_t
   });
 }
 
-void NotificationLog::count(const TellLog& log) {
+void NotificationLog::count(const std::string& integration, const TellLog& log) {
+  if (!log.owed.empty()) add_to(owed_to_, integration, log.owed.size());
   owed_ += log.owed.size();
   for (const auto& one : log.pending) undelivered_.insert(one.decided_at);
 }
 
-void NotificationLog::discount(const TellLog& log) {
+void NotificationLog::discount(const std::string& integration, const TellLog& log) {
+  if (!log.owed.empty()) owed_to_[integration] -= log.owed.size();
   owed_ -= log.owed.size();
   for (const auto& one : log.pending) undelivered_.erase(undelivered_.find(one.decided_at));
+}
+
+void NotificationLog::show(EachFigure each) const {
+  routing::show(owed_to_,
+                {"tocsin_router_owed_resolves",
+                 "resolves that wait for the end of a suppression",
+                 "integration",
+                 {},
+                 0,
+                 false},
+                each);
 }
 
 void NotificationLog::change(const std::string& group, const std::string& integration,
@@ -49,9 +62,9 @@ void NotificationLog::change(const std::string& group, const std::string& integr
   GroupLogs& logs = logs_[group];
   const auto [found, fresh] = logs.try_emplace(integration);
   TellLog& log = found->second;
-  discount(log);
+  discount(integration, log);
   const bool changed = edit(log);
-  count(log);
+  count(integration, log);
   if (changed) {
     changed_.insert({group, integration});
   } else if (fresh) {
@@ -75,7 +88,7 @@ void NotificationLog::forget_group(const std::string& group) {
   const auto found = logs_.find(group);
   if (found == logs_.end()) return;
   for (const auto& [integration, log] : found->second) {
-    discount(log);
+    discount(integration, log);
     changed_.insert({group, integration});
   }
   found->second.clear();
@@ -97,11 +110,11 @@ Status NotificationLog::restore(std::string_view rest, std::string_view value) {
   }
   auto log = decode_log(value);
   if (!log) return log.error();
-  TellLog& kept =
-      logs_[std::string(rest.substr(0, kHashLength))][std::string(rest.substr(kHashLength + 1))];
-  discount(kept);
+  const std::string integration(rest.substr(kHashLength + 1));
+  TellLog& kept = logs_[std::string(rest.substr(0, kHashLength))][integration];
+  discount(integration, kept);
   kept = std::move(*log);
-  count(kept);
+  count(integration, kept);
   return core::ok();
 }
 

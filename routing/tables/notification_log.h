@@ -45,6 +45,7 @@ class NotificationLog {
 
   /// Resolves that some integration has still to hear of.
   [[nodiscard]] std::uint64_t owed() const noexcept { return owed_; }
+  void show(EachFigure each) const;
   /// Messages without a final state, and when the oldest was decided.
   [[nodiscard]] std::size_t undelivered() const noexcept { return undelivered_.size(); }
   [[nodiscard]] std::optional<core::WallTime> oldest_undelivered() const;
@@ -57,13 +58,14 @@ class NotificationLog {
   void snapshot(std::vector<StateRecord>& out) const;
 
  private:
-  void count(const TellLog& log);
-  void discount(const TellLog& log);
+  void count(const std::string& integration, const TellLog& log);
+  void discount(const std::string& integration, const TellLog& log);
 
   std::map<std::string, GroupLogs> logs_;                  // by group hash
   std::set<std::pair<std::string, std::string>> changed_;  // group hash, integration
   std::multiset<core::WallTime> undelivered_;              // when they were decided
   std::uint64_t owed_ = 0;
+  CountBy owed_to_;  // by integration
 };
 
 }  // namespace tocsin::routing

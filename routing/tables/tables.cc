@@ -77,6 +77,11 @@ void Tables::snapshot(std::vector<StateRecord>& out) const {
   flaps.snapshot(out);
 }
 
+void Tables::show(EachFigure each) const {
+  capacity.show(each);
+  log.show(each);
+}
+
 void Tables::count(Stats& stats) const {
   stats.groups_overflow = capacity.overflowed();
   stats.firing = issues.firing();

@@ -64,6 +64,7 @@ class Tables {
   void snapshot(std::vector<StateRecord>& out) const;
   /// Sets the figures that these tables are.
   void count(Stats& stats) const;
+  void show(EachFigure each) const;
 
  private:
   struct Kind;

@@ -170,9 +170,10 @@ struct TreeReader {
   const std::vector<std::string>& receivers;
   const std::vector<std::string>& intervals;
   std::map<std::string, config::Location> ids;
+  const std::set<std::string> known{receivers.begin(), receivers.end()};
 
   void receiver(config::Reader& in, std::string_view key, const std::string& name) const {
-    if (std::find(receivers.begin(), receivers.end(), name) != receivers.end()) return;
+    if (known.contains(name)) return;
     const std::string near = core::nearest(name, receivers);
     in.error(key, "no receiver is called '" + name + "'" +
                       (near.empty() ? "" : "; did you mean '" + near + "'?"));

@@ -75,7 +75,7 @@ def test_what_somebody_has_taken_on_is_neither_repeated_nor_escalated_also_after
     code, out, err = run_cli("ack", "digits", "--note", "looking at it", "--author", "ada", "-c", config)
     assert code == 0 and "acknowledges 1 open issue" in out and "loss" in out, out + err
     assert wait_for(lambda: [one["status"] for one in pager.messages] == ["acknowledged"], 20), "it is passed on"
-    assert '\ntocsin_router_issues_acked 1\n' in program.get("/metrics")[1]
+    assert wait_for(lambda: '\ntocsin_router_issues{state="acked"} 1\n' in program.get("/metrics")[1], 10)
     assert 'tocsin_router_acks_total{origin="cli"} 1' in program.get("/metrics")[1]
     sent = len(actions_of(pager))
     program.kill()

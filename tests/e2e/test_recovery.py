@@ -147,7 +147,7 @@ def test_records_that_are_none_go_to_the_dead_letters_with_their_reason(server, 
     assert codes == ["not_a_frame", "unknown_major", "truncated", "bad_json", "bad_json", "not_a_frame", "bad_json"]
     assert letters[0]["value"] == b"no frame"
     status, metrics = engine.get("/metrics")
-    assert status == 200 and 'tocsin_rules_dead_letters_total{reason="bad_json",stage="evaluate"} 3' in metrics
+    assert status == 200 and 'tocsin_rules_events_rejected_total{reason="bad_json",stage="evaluate"} 3' in metrics
     assert engine.stop() == 0
 
 
