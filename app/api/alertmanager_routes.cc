@@ -82,8 +82,8 @@ HttpAnswer list_groups(ApiDesk& desk, const ApiCall& call) {
 }
 
 // A filter asks for the values that a set of the silence names.
-bool names_all(const Silence& silence, const routing::Matchers& filter) {
-  const auto sets = matcher_sets(silence);
+bool names_all(const routing::Silence& silence, const routing::Matchers& filter) {
+  const auto sets = routing::matcher_sets(silence);
   return std::any_of(sets.begin(), sets.end(), [&](const std::string& set) {
     core::Labels names;
     if (const auto parsed = routing::Matchers::parse(set)) {

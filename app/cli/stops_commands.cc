@@ -36,7 +36,8 @@ struct ListedStop {
 
   [[nodiscard]] std::string state() const {
     if (request != nullptr && (stop == nullptr || request->state == "waiting")) {
-      return request->state == "waiting" ? "awaiting_approval" : request->state;
+      if (request->state != "waiting") return request->state;
+      return request->quorum.is_null() ? "awaiting_approval" : "awaiting_quorum";
     }
     return stop->told.state;
   }
