@@ -95,9 +95,9 @@ struct KafkaContext {
   std::string address;  // bootstrap.servers, for messages
   std::string prefix;
   std::vector<TopicSpec> plan;
-  std::vector<TopicSpec> foreign;  // topics of the user's; their short names begin with a slash
   core::Log& log;
   core::Telemetry& telemetry;
+  std::vector<TopicSpec> foreign = {};  // topics of the user's; their short names begin with a slash
 
   [[nodiscard]] std::string full_name(std::string_view topic) const {
     if (topic.starts_with('/')) return std::string(topic.substr(1));

@@ -255,8 +255,8 @@ core::Result<std::unique_ptr<Transport>> open_kafka(const TransportConfig& cfg,
   for (const auto role : {KafkaRole::consumer, KafkaRole::producer}) {
     if (auto conf = make_kafka_conf(cfg.kafka, role, {}); !conf) return conf.error();
   }
-  KafkaContext context{
-      cfg.kafka, kafka_address(cfg.kafka), topics.prefix, topic_plan(topics), {}, log, telemetry};
+  KafkaContext context{cfg.kafka, kafka_address(cfg.kafka), topics.prefix, topic_plan(topics), log,
+                       telemetry};
   return std::unique_ptr<Transport>(
       std::make_unique<KafkaTransport>(std::move(context), topics.create));
 }
