@@ -6,6 +6,7 @@
 //   delivery_marks.h  what records of deliveries say beside their outcome
 //   endpoint_order.h  what people ask of one integration, and how it stands
 //   caller.h          port: carrying attempts out; delivery_pool.h does it with threads
+//   firing_issues.h   which issues fire, for stops that wait
 //   issue_metrics.h   state series for /metrics/issues
 //   stop_approvals.h  stops that wait for a person's word
 //   stop_by_hand.h    the stop that a person asks for
@@ -34,6 +35,7 @@
 #include "actions/platform/platform_caller.h"
 #include "actions/platform/platforms.h"
 #include "actions/profile/profile_ledger.h"
+#include "actions/stop/firing_issues.h"
 #include "actions/stop/local_process.h"
 #include "actions/stop/stop_approvals.h"
 #include "actions/stop/stop_by_hand.h"

@@ -8,6 +8,17 @@ core::Result<std::unique_ptr<ActionSet>> ActionSet::build(const AppConfig& confi
                                                           ingest::Transport& transport,
                                                           actions::Environment environment) {
   auto set = std::make_unique<ActionSet>();
+  std::vector<std::string> topics;
+  for (const auto& integration : config.receivers.integrations) {
+    const auto more = integration.config->topics();
+    topics.insert(topics.end(), more.begin(), more.end());
+  }
+  if (const auto allowed = transport.allow_topics(topics); !allowed) return allowed.error();
+  if (!topics.empty()) {
+    environment.try_record = [&transport](const core::OutRecord& record) {
+      return transport.try_record(record);
+    };
+  }
   ingest::PublisherOptions publisher;
   publisher.writer = "actions";
   publisher.durable = true;

@@ -202,6 +202,12 @@ core::Status Maker::prepare_routing() {
   environment.current_run = [board = &parts_.board](const core::RunUid& run) {
     return board->find(run);
   };
+  environment.running_runs = [board = &parts_.board, clock = ports_.clock] {
+    return board->running(clock->now());
+  };
+  environment.firing = &parts_.firing;
+  environment.stops_dry_run = config_.stops_dry_run;
+  parts_.approvals.name_place(environment.place);
   auto actions = ActionSet::build(config_, *ports_.transport, environment);
   if (!actions) return actions.error();
   parts_.actions = std::move(*actions);
@@ -248,6 +254,7 @@ void Maker::add_route() {
         [metrics = &parts_.issue_metrics](const std::string& key, std::uint64_t episode,
                                           core::WallTime now) { metrics->end(key, episode, now); });
   }
+  route->show_in(&parts_.firing);
   add("router", std::move(route));
 }
 
@@ -296,9 +303,11 @@ void Maker::add_platform_stops() {
 core::Status Maker::route() {
   if (!routes_anything(config_)) return core::ok();
   if (const auto status = prepare_routing(); !status) return status;
-  add("runs", std::make_unique<RunsStage>(
-                  parts_.board, parts_.ledger, parts_.approvals, parts_.profiles, config_.cluster,
-                  [leadership = parts_.leadership.get()] { return leadership->term() != 0; }));
+  auto runs = std::make_unique<RunsStage>(
+      parts_.board, parts_.ledger, parts_.approvals, parts_.profiles, config_.cluster,
+      [leadership = parts_.leadership.get()] { return leadership->term() != 0; });
+  runs->look_at(&parts_.firing);
+  add("runs", std::move(runs));
   add_route();
   add_deliver();
   add_platform_stops();

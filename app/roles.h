@@ -31,6 +31,7 @@ struct RoleParts {
   RunBoard board;
   actions::StopLedger ledger;
   actions::StopApprovals approvals;
+  actions::FiringIssues firing;
   actions::ProfileLedger profiles;
   std::unique_ptr<Leadership> leadership;  // null: this process does not route
   std::unique_ptr<ActionSet> actions;

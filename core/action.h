@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/notification.h"
+#include "core/record.h"
 #include "core/result.h"
 #include "core/time.h"
 
@@ -22,12 +23,14 @@ struct AttemptOutcome {
   std::string detail;  // redacted
   std::optional<Duration> retry_after;
   std::vector<std::pair<std::string, std::string>> handles;
-  /// Not asked yet, by our own choice: the attempt says nothing of the far side, and no breaker counts
-  /// it. With `transient`.
+  /// Not asked (again) yet, by our own choice: the attempt says nothing of the far side, and no breaker
+  /// counts it. With `transient`, or with `unknown` where an earlier attempt has asked.
   bool held = false;
   bool declined = false;  // nothing was sent on purpose (dry run, guard): final state cancelled
   /// What people must be told of it (a stop that was held back): written with the attempt's record.
   std::vector<Issue> issues;
+  /// What is published by it: written in one unit with the attempt's record, all or nothing.
+  std::vector<OutRecord> records;
 };
 
 /// One integration of a receiver: configured once, used from delivery threads.

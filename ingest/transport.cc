@@ -48,6 +48,17 @@ void read(config::Reader& in, TransportConfig& cfg) {
   }
 }
 
+core::Status Transport::allow_topics(const std::vector<std::string>& names) {
+  if (names.empty()) return core::ok();
+  return core::Error{core::Code::failed_precondition,
+                     "topic " + names.front() + ": topics of yours need transport.kafka"};
+}
+
+core::Status Transport::try_record(const core::OutRecord& record) {
+  return core::Error{core::Code::failed_precondition,
+                     "topic " + record.topic.substr(1) + ": topics of yours need transport.kafka"};
+}
+
 core::Result<std::unique_ptr<Transport>> Transport::open(const TransportConfig& cfg,
                                                          const TopicsConfig& topics, core::Log& log,
                                                          core::Telemetry& telemetry) {

@@ -152,6 +152,14 @@ class Transport {
   virtual core::Result<std::vector<TopicState>> topic_states() = 0;
   /// ok, or unavailable saying where nothing answered.
   virtual core::Status ping(std::chrono::milliseconds timeout) = 0;
+  /// Topics of the user's, by their own names, that publishers opened from now on may write to: a record
+  /// names one as "/name". invalid_argument: it is no name of a topic, or one of Tocsin's own;
+  /// failed_precondition: the journal, which has none.
+  virtual core::Status allow_topics(const std::vector<std::string>& names);
+  /// Would such a topic take this record? Kafka is given it in a transaction that is taken back, so the
+  /// answer holds for its existence, the permission and the size. Blocks at most 5 s.
+  virtual core::Status try_record(const core::OutRecord& record);
+
   /// Journal: deletes records beyond their retention, checkpoints, gives space back; a little per
   /// call. Call it every second, from one thread. Kafka: does nothing.
   virtual core::Status apply_retention(core::WallTime now) = 0;

@@ -1,10 +1,8 @@
 // Posts each notification to a Mattermost channel, by an incoming webhook.
 //
-// This is the action to copy: an integration that posts JSON for people. In a copy, change what stands
-// behind each line "Change:". For a service that programs read, derive from HttpIntegration and
-// override `render` in place of `body`, as webhook.cc does.
+// This is the action to copy (CONTRIBUTING.md): change what stands behind each line "Change:", and this
+// head. What programs read derives from HttpIntegration and has `render` in place of `body`: webhook.cc.
 //
-// Change: this head. It says what is sent, when it is tried again, and what the far side needs.
 // Sends       POST: the title as text, the rest as an attachment with fields.
 // Retries     by the table in http_outcome.cc; Retry-After obeyed.
 // Idempotent  no: an answer that does not come may mean a message twice.
@@ -13,28 +11,16 @@
 // Source      developers.mattermost.com: incoming webhooks, message attachments.
 
 #include "actions/integration/chat_action.h"
-#include "actions/message/tone.h"
 
 namespace tocsin::actions {
 namespace {
 
-// Change: how the service is kept from reading names of jobs and tensors as markup.
-/// Mentions are looked for in the text as it is shown, so a backslash does not hold them back: an
-/// invisible character behind the @ does. Slack's form, <!channel>, is translated before that: there
-/// the backslash does.
-std::string mattermost_text(std::string_view text) {
-  std::string out;
-  for (const char c : backslashed(text, "\\`*_~|[]>#!")) {
-    out += c;
-    if (c == '@') out += "\u200b";
-  }
-  return out;
-}
+// Change: how names of jobs and tensors are kept from being read as markup. Slack's form of a mention,
+// <!channel>, is translated before the backslash is looked at.
+std::string mattermost_text(std::string_view text) { return unmentioned(text, "\\`*_~|[]>#!"); }
 
-// Change: the name of the struct.
+// Change: the name of the struct, and one field per key. url, bearer_token, headers and tls are there.
 struct Mattermost final : ChatIntegration {
-  // Change: one field per key of this integration. url, bearer_token, headers, proxy and tls are there
-  // already.
   std::string channel;
   std::string username;
 
@@ -52,22 +38,11 @@ struct Mattermost final : ChatIntegration {
     in.optional("username", username, "name of the sender, if the server allows it");
   }
 
-  // Change: the JSON, the same in every attempt. It is stored: a credential belongs into `complete`,
-  // as ntfy.cc shows. Where an answer means something else than usual, override `classify`.
+  // Change: the JSON. It is stored: a credential belongs into `complete`, as ntfy.cc shows. Where an
+  // answer means something else than usual, override `classify`.
   [[nodiscard]] core::Value body(const ChatMessage& message) const override {
-    core::ValueList fields;
-    for (const auto& [name, value] : message.fields) {
-      fields.emplace_back(core::ValueMap{{"short", true}, {"title", name}, {"value", value}});
-    }
-    core::ValueMap out{
-        {"text", bold(message.title, markup_)},
-        {"attachments", core::ValueList{core::ValueMap{
-                            {"fallback", message.title},
-                            {"color", std::string(tone_named(message.tone).colour)},
-                            {"text", paragraphs({finding(message), rest(message, markup_),
-                                                 link_line(message, markup_)})},
-                            {"fields", std::move(fields)},
-                            {"footer", message.footer}}}}};
+    core::ValueMap out{{"text", bold(message.title, markup_)},
+                       {"attachments", core::ValueList{attachment(message, markup_)}}};
     if (!channel.empty()) out.emplace_back("channel", channel);
     if (!username.empty()) out.emplace_back("username", username);
     return out;

@@ -11,20 +11,23 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "actions/contract/descriptor.h"
-#include "actions/contract/label_is.h"
 #include "actions/contract/own_issues.h"
 #include "actions/integration/command_frame.h"
-#include "actions/message/message.h"
+#include "actions/stop/firing_issues.h"
 #include "actions/stop/local_process.h"
 #include "actions/stop/stop_approvals.h"
 #include "actions/stop/stop_command.h"
 #include "actions/stop/stop_failed.h"
 #include "actions/stop/stop_guard.h"
 #include "actions/stop/stop_ledger.h"
+#include "actions/stop/stop_prefix.h"
+#include "actions/stop/stop_settings.h"
 #include "actions/stop/stop_step.h"
-#include "core/fields/stop_request.h"
+#include "actions/stop/stop_suspect.h"
+#include "actions/stop/stop_waits.h"
 
 namespace tocsin::actions {
 namespace {
@@ -33,14 +36,7 @@ using core::Duration;
 using core::WallTime;
 
 struct StopConfig final : ActionConfig {
-  bool armed = false;
-  StopTerms terms;
-  StopGuards guards;
-  std::uint64_t max_count = 3;
-  Duration max_per = std::chrono::minutes(10);
-  std::string approval = "never";  // never | always | label=value, …
-  Duration approval_timeout = std::chrono::minutes(30);
-  std::string on_approval_timeout = "cancel";
+  StopSettings settings;
 
   [[nodiscard]] core::Result<std::unique_ptr<core::Action>> build(
       const Environment& environment, const IntegrationName& name,
@@ -49,6 +45,7 @@ struct StopConfig final : ActionConfig {
                                                    core::DeliveryState state,
                                                    const std::string& cluster,
                                                    WallTime now) const override;
+  [[nodiscard]] std::vector<std::string> intents() const override { return {settings.intent()}; }
 };
 
 // The first firing issue of each (run, attempt): the most severe one. A stop that failed asks for
@@ -59,7 +56,8 @@ std::vector<core::NotifiedIssue> targets(const core::Notification& notification)
     if (notified.issue.status != core::IssueStatus::firing) continue;
     if (is(notified.issue.rule, ActionIssue::stop_failed) ||
         is(notified.issue.rule, ActionIssue::stopped_by_hand) ||
-        is(notified.issue.rule, ActionIssue::stop_waits)) {
+        is(notified.issue.rule, ActionIssue::stop_waits) ||
+        is(notified.issue.rule, ActionIssue::stop_suspect)) {
       continue;
     }
     const bool known = std::any_of(out.begin(), out.end(), [&](const auto& other) {
@@ -69,11 +67,6 @@ std::vector<core::NotifiedIssue> targets(const core::Notification& notification)
     if (!known) out.push_back(notified);
   }
   return out;
-}
-
-std::string name_of(const core::RunRef& run) {
-  return (run.job.empty() ? "run " : run.job + ", run ") + to_text(run.uid) + " attempt " +
-         std::to_string(run.attempt);
 }
 
 core::Issue failed_stop(const core::Issue& issue, StopFailure why, std::string detail,
@@ -93,15 +86,16 @@ core::Issue failed_stop(const core::Issue& issue, StopFailure why, std::string d
 class StopTraining final : public core::Action {
  public:
   StopTraining(const StopConfig& cfg, const Environment& environment, const IntegrationName& name)
-      : cfg_(cfg),
-        name_(name.id),
-        place_(environment.place),
+      : cfg_(cfg.settings),
+        no_stops_(environment.stops_dry_run),
         frame_(environment),
         telemetry_(*environment.telemetry),
         cluster_(environment.cluster),
         ledger_(environment.stops != nullptr ? environment.stops : &own_),
-        publish_(environment.publish),
-        approvals_(environment.approvals != nullptr ? environment.approvals : &own_approvals_) {}
+        approvals_(environment.approvals != nullptr ? environment.approvals : &own_approvals_),
+        firing_(environment.firing),
+        running_(environment.running_runs),
+        waits_(environment, name.id, *approvals_, cfg_) {}
 
   [[nodiscard]] core::Result<std::string> render(
       const core::Notification& notification) const override {
@@ -113,7 +107,7 @@ class StopTraining final : public core::Action {
           {"run", to_text(notified.issue.run.uid)},
           {"attempt", std::uint64_t{notified.issue.run.attempt}},
           {"mode", cfg_.terms.mode},
-          {"dry_run", !cfg_.armed},
+          {"dry_run", !held_dry(notified.issue, notification.route_id).empty()},
           {"issue_key", notified.issue_key}});
     }
     return core::to_json(std::move(stops));
@@ -121,33 +115,46 @@ class StopTraining final : public core::Action {
 
   core::AttemptOutcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
                                std::chrono::milliseconds /*budget*/) override {
+    const auto stop_one = [&](const core::NotifiedIssue& one) {
+      return stop(one, notification.decided_at, held_dry(one.issue, notification.route_id));
+    };
+    if (cfg_.prefix.empty()) return issue_by_issue(targets(notification), stop_one);
     return issue_by_issue(targets(notification), [&](const core::NotifiedIssue& one) {
-      return stop(one, notification.decided_at);
+      return stop_by_prefix(one, notification.route_id, stop_one);
     });
   }
 
  private:
-  core::AttemptOutcome stop(const core::NotifiedIssue& notified, WallTime decided) {
+  // Not armed, of a route or a rule that stays dry, or everything is.
+  [[nodiscard]] std::string held_dry(const core::Issue& issue, const std::string& route_id) const {
+    if (no_stops_ && cfg_.armed) return "stops.dry_run";
+    return cfg_.held_dry(issue, route_id);
+  }
+
+  core::AttemptOutcome stop(const core::NotifiedIssue& notified, WallTime decided,
+                            const std::string& dry) {
     const core::Issue& issue = notified.issue;
     const auto current = frame_.current(issue.run.uid);
-    if (const auto why = refusal(issue, cfg_.guards, current)) return refused(issue, *why);
-    if (cfg_.armed && pace_to_come(issue, current, frame_.now() - decided)) {
+    if (const auto why = refusal(issue, cfg_.guards, current)) {
+      return refused(issue, *why, dry.empty());
+    }
+    if (dry.empty() && pace_to_come(issue, current, frame_.now() - decided)) {
       return held("pace_unknown", name_of(issue.run) +
                                       " has several ranks and has not told the time of a step yet");
     }
     core::Command command = command_for(notified, current);
-    if (!cfg_.armed) {
-      return declined("dry_run", "dry run, not armed: would ask " + name_of(issue.run) + " to " +
+    if (!dry.empty()) {
+      return declined("dry_run", "dry run, " + dry + ": would ask " + name_of(issue.run) + " to " +
                                      cfg_.terms.mode + " (" + command.command_id + ") because " +
                                      command.reason.summary);
     }
-    if (const std::string why = wants_word(issue);
-        !why.empty() && !ledger_->who_asked(command.command_id)) {
-      return wait_for_word(command, issue, why);
+    const bool asked = ledger_->who_asked(command.command_id).has_value();
+    if (const auto why = asked ? StopWaits::Why{} : reason_to_wait(issue); why.waits()) {
+      return waits_.wait(command, issue, why);
     }
-    const auto answer = ledger_->reserve(command, {cfg_.max_count, cfg_.max_per});
+    const auto answer = ledger_->reserve(command, cfg_.limit);
     if (answer.leave == StopLedger::Leave::held_back && cfg_.approval != "never") {
-      return wait_for_word(command, issue, beyond_limit(answer));
+      return waits_.wait(command, issue, {beyond_limit(answer), {}});
     }
     if (answer.leave != StopLedger::Leave::send) return not_sent(command, answer, issue);
     command.revision = answer.revision;
@@ -158,79 +165,54 @@ class StopTraining final : public core::Action {
         [&] { ledger_->release(command); });
   }
 
-  [[nodiscard]] std::string wants_word(const core::Issue& issue) const {
-    if (cfg_.approval == "never") return {};
-    if (cfg_.approval == "always") return "approval: always";
-    for (const std::string& text : label_list(cfg_.approval)) {
-      if (meets(issue, text)) return "approval: " + text;
+  // SageMaker's way: the jobs that run under a name, whichever of them the issue is about.
+  core::AttemptOutcome stop_by_prefix(
+      const core::NotifiedIssue& notified, const std::string& route_id,
+      const std::function<core::AttemptOutcome(const core::NotifiedIssue&)>& stop_one) {
+    const auto jobs = named_so(running(), cfg_.prefix);
+    const std::string what = "prefix \"" + cfg_.prefix + "\"";
+    if (jobs.empty()) return declined("no_match", what + " matches no running job");
+    if (jobs.size() > cfg_.max_jobs) {
+      return refused(notified.issue,
+                     {Refusal::Then::told, StopFailure::refused, "refused",
+                      what + " matches " + std::to_string(jobs.size()) + " running jobs (" +
+                          names_of(jobs) + "), max_jobs is " + std::to_string(cfg_.max_jobs)},
+                     held_dry(notified.issue, route_id).empty());
     }
-    return {};
+    std::vector<core::NotifiedIssue> each;
+    for (const core::RunningRun& job : jobs) each.push_back(on_behalf(notified, job));
+    return issue_by_issue(each, stop_one);
+  }
+
+  // The quorum first: without it nobody is bothered.
+  [[nodiscard]] StopWaits::Why reason_to_wait(const core::Issue& issue) const {
+    StopWaits::Why out;
+    out.word = cfg_.wants_word(issue);
+    const auto flagged =
+        flagged_runs(*ledger_, *approvals_, issue, frame_.now() - cfg_.fraction.per);
+    if (const auto why = beyond_fraction(cfg_.fraction, issue.rule, flagged, running())) {
+      out.word = *why;
+    }
+    if (!cfg_.quorum.wanted()) return out;
+    std::set<std::string> fire{issue.rule};
+    if (firing_ != nullptr) fire.merge(firing_->rules_of(issue.run.uid, issue.run.attempt));
+    if (!cfg_.quorum.met(fire)) out.quorum = cfg_.quorum.so_far(fire);
+    return out;
+  }
+
+  [[nodiscard]] std::vector<core::RunningRun> running() const {
+    return running_ ? running_() : std::vector<core::RunningRun>();
   }
 
   [[nodiscard]] std::string beyond_limit(const StopLedger::Answer& answer) const {
     return "max_stops, " + std::to_string(answer.recent) + " in the last " +
-           core::to_text(cfg_.max_per);
+           core::to_text(cfg_.limit.per);
   }
 
-  // Nothing is asked of the run; the record of the request is what a person answers, and the leader
-  // writes the command then.
-  core::AttemptOutcome wait_for_word(const core::Command& command, const core::Issue& issue,
-                                     const std::string& why) {
-    core::AttemptOutcome out;
-    out.handles = {{"command_id", command.command_id}};
-    auto request = approvals_->find(command.command_id);
-    if (!request) {
-      request = request_for(command, issue, why);
-      if (!approvals_->begin(*request)) {
-        return declined("refused", name_of(issue.run) + " is not stopped: too many stops wait");
-      }
-      if (const auto written = publish_(core::stop_request_record(*request)); !written) {
-        approvals_->forget(request->id);
-        return not_written(std::move(out), written.error());
-      }
-    }
-    if (request->state == "waiting") {
-      out.code = "awaiting_approval";
-      out.detail = name_of(issue.run) + " waits for approval until " +
-                   core::to_rfc3339(request->until) + " (" + request->why +
-                   "): tocsin stops approve " + request->id;
-      // Told each time: its event id is the same, and who is told twice of it hears it once.
-      out.issues.push_back(stop_waits_issue(*request, cluster_, place_));
-      return out;
-    }
-    if (request->state == "approved") {
-      out.code = "already_requested";
-      out.detail =
-          name_of(issue.run) + " was approved by " + request->decided_by + ": " + request->id;
-      return out;
-    }
-    out = declined(request->state, name_of(issue.run) + " is not stopped: its stop was " +
-                                       request->state + " (" + request->id + ")");
-    return out;
-  }
-
-  [[nodiscard]] core::StopRequest request_for(const core::Command& command,
-                                              const core::Issue& issue,
-                                              const std::string& why) const {
-    core::StopRequest out;
-    out.id = command.command_id;
-    out.run = issue.run;
-    out.labels = issue.labels;
-    out.reason = command.reason;
-    out.severity = to_string(issue.severity);
-    out.terms = terms_value(cfg_.terms);
-    out.why = why;
-    out.integration = name_;
-    out.asked_at = frame_.now();
-    out.until = out.asked_at + cfg_.approval_timeout;
-    out.on_timeout = cfg_.on_approval_timeout;
-    return out;
-  }
-
-  core::AttemptOutcome refused(const core::Issue& issue, const Refusal& why) const {
+  core::AttemptOutcome refused(const core::Issue& issue, const Refusal& why, bool in_force) const {
     const std::string text = name_of(issue.run) + " is not stopped: " + why.text;
     core::AttemptOutcome out = declined(why.code, text);
-    if (!cfg_.armed) return out;
+    if (!in_force) return out;
     telemetry_
         .counter("tocsin_router_stop_guard_refusals_total",
                  "stops not asked for, by what held them",
@@ -248,10 +230,11 @@ class StopTraining final : public core::Action {
                                 const core::Issue& issue) const {
     switch (answer.leave) {
       case StopLedger::Leave::newer_attempt:
-        return refused(issue, stale(answer.newest_attempt, "was asked to stop"));
+        return refused(issue, stale(answer.newest_attempt, "was asked to stop"), true);
       case StopLedger::Leave::held_back:
         return refused(
-            issue, {Refusal::Then::told, StopFailure::held_back, "refused", beyond_limit(answer)});
+            issue, {Refusal::Then::told, StopFailure::held_back, "refused", beyond_limit(answer)},
+            true);
       default: {
         core::AttemptOutcome out;
         const bool withdrawn = answer.leave == StopLedger::Leave::withdrawn;
@@ -273,17 +256,18 @@ class StopTraining final : public core::Action {
     return out;
   }
 
-  StopConfig cfg_;
-  std::string name_;
-  std::vector<std::string> place_;
+  StopSettings cfg_;
+  bool no_stops_;
   CommandFrame frame_;
   core::Telemetry& telemetry_;
   std::string cluster_;
   StopLedger own_;  // where nobody keeps one
   StopLedger* ledger_;
-  std::function<core::Status(const core::OutRecord&)> publish_;
   StopApprovals own_approvals_;
   StopApprovals* approvals_;
+  const FiringIssues* firing_;
+  std::function<std::vector<core::RunningRun>()> running_;
+  StopWaits waits_;
 };
 
 core::Result<std::unique_ptr<core::Action>> StopConfig::build(
@@ -296,10 +280,13 @@ std::vector<core::Issue> StopConfig::abandoned(const core::Notification& notific
                                                core::DeliveryState state,
                                                const std::string& cluster, WallTime now) const {
   std::vector<core::Issue> out;
-  if (!armed) return out;
+  if (!settings.armed) return out;
   const bool late = state == core::DeliveryState::expired;
   for (const auto& notified : targets(notification)) {
-    if (notified.issue.shadow) continue;
+    if (notified.issue.shadow ||
+        !settings.held_dry(notified.issue, notification.route_id).empty()) {
+      continue;
+    }
     out.push_back(failed_stop(notified.issue, late ? StopFailure::expired : StopFailure::failed,
                               late ? "the command could not be written within max_age"
                                    : "the command could not be written",
@@ -308,62 +295,9 @@ std::vector<core::Issue> StopConfig::abandoned(const core::Notification& notific
   return out;
 }
 
-void check(config::Reader& in, const StopConfig& cfg) {
-  for (const auto& [key, texts] :
-       {std::pair{"allow", &cfg.guards.allow}, std::pair{"deny", &cfg.guards.deny}}) {
-    for (const std::string& text : *texts) {
-      if (!parse_label(text)) in.error(key, "\"" + text + "\": expected label=value");
-    }
-  }
-  if (cfg.approval != "never" && cfg.approval != "always") {
-    const auto list = label_list(cfg.approval);
-    const bool good = !list.empty() && std::all_of(list.begin(), list.end(), [](const auto& one) {
-      return parse_label(one).has_value();
-    });
-    if (!good) {
-      in.error("approval",
-               "\"" + cfg.approval + "\": expected never, always, or label=value, label=value");
-    }
-  }
-  if (cfg.terms.graceful > cfg.terms.total) in.error("deadline", "graceful is longer than total");
-  if (cfg.terms.ack > cfg.terms.graceful) in.error("deadline", "ack is longer than graceful");
-}
-
 std::shared_ptr<const ActionConfig> read_stop_training(config::Reader& in) {
   auto cfg = std::make_shared<StopConfig>();
-  in.optional("armed", cfg->armed, "false: dry run, everything is decided and nothing is sent");
-  in.optional("mode", cfg->terms.mode, config::one_of({"stop", "checkpoint_then_stop", "pause"}),
-              "what the training loop is asked to do");
-  in.section("deadline", "from the command's issue", [&](config::Reader& deadline) {
-    deadline.optional("ack", cfg->terms.ack, config::positive(),
-                      "the loop has accepted, else the process gets SIGTERM");
-    deadline.optional("graceful", cfg->terms.graceful, config::positive(),
-                      "checkpoint and end, else the process gets SIGTERM");
-    deadline.optional("total", cfg->terms.total, config::positive(), "then the stop has failed");
-  });
-  in.optional("grace", cfg->terms.grace, config::positive(), "from SIGTERM to SIGKILL");
-  in.optional("allow_force", cfg->terms.allow_force, "SIGKILL is allowed");
-  in.optional("expires", cfg->terms.expires, config::positive(),
-              "a command that nobody has taken by then is void");
-  in.optional("allow", cfg->guards.allow, "label=value; all must hold, else no stop");
-  in.optional("deny", cfg->guards.deny, "label=value; if any holds, no stop");
-  in.optional("min_step", cfg->guards.min_step, config::at_least<std::int64_t>(0),
-              "no stop before it");
-  in.optional("min_consecutive", cfg->guards.min_consecutive, config::at_least<std::uint64_t>(1),
-              "how often the rule must have seen it");
-  in.section("max_stops", "blast radius of this action", [&](config::Reader& limit) {
-    limit.optional("count", cfg->max_count, config::at_least<std::uint64_t>(1), "runs …");
-    limit.optional("per", cfg->max_per, config::positive(), "… in this time");
-  });
-  in.optional("approval", cfg->approval,
-              "never, always, or label=value, …: such a stop waits for a person's word; then "
-              "max_stops waits for it too");
-  in.optional("approval_timeout", cfg->approval_timeout,
-              config::between<Duration>(std::chrono::seconds(1), std::chrono::hours(5 * 24)),
-              "how long it waits");
-  in.optional("on_approval_timeout", cfg->on_approval_timeout,
-              config::one_of({"cancel", "proceed"}), "what follows then");
-  check(in, *cfg);
+  read(in, cfg->settings);
   return cfg;
 }
 

@@ -20,6 +20,7 @@
 #include "core/log.h"
 #include "core/record.h"
 #include "core/result.h"
+#include "core/running_run.h"
 #include "core/telemetry.h"
 
 namespace tocsin::actions {
@@ -31,6 +32,7 @@ class DatagramSender;
 class IssueMetrics;
 class StopLedger;
 class StopApprovals;
+class FiringIssues;
 class ProfileLedger;
 
 /// What actions get from outside. Everything pointed to outlives every action built with it.
@@ -57,11 +59,20 @@ struct Environment {
   /// is newer. nullopt: nothing was ever heard of the run. Called from delivery threads. Empty:
   /// nobody knows, which stop_training takes as nullopt.
   std::function<std::optional<core::CurrentRun>(const core::RunUid&)> current_run;
+  /// The runs that go on now. Empty: nobody knows.
+  std::function<std::vector<core::RunningRun>()> running_runs;
+  /// No stop is sent, whatever an action is armed for (key stops.dry_run).
+  bool stops_dry_run = false;
+  /// Would this record be taken by its topic, which is the user's? Blocks at most 5 s. Empty: there are no
+  /// such topics (the journal).
+  std::function<core::Status(const core::OutRecord&)> try_record;
   /// What was asked of whom, restored from `commands` before the first attempt. null: an own one
   /// that knows nothing of the time before (a command sent by hand, tests).
   StopLedger* stops = nullptr;
   /// Stops that wait for a person's word, restored from `router-control`. null: an own one.
   StopApprovals* approvals = nullptr;
+  /// Which issues fire. null: nobody knows.
+  const FiringIssues* firing = nullptr;
   /// The same for profiles.
   ProfileLedger* profiles = nullptr;
   /// State series that publish_metric keeps and the app serves at /metrics/issues.
@@ -91,6 +102,10 @@ class ActionConfig {
       const CommonConfig& common) const = 0;
   /// What two integrations may not both have, in words; empty: nothing.
   [[nodiscard]] virtual std::string claim() const { return {}; }
+  /// What it does to runs, a line each, for `tocsin check`; empty: nothing.
+  [[nodiscard]] virtual std::vector<std::string> intents() const { return {}; }
+  /// Topics of the user's that it writes to.
+  [[nodiscard]] virtual std::vector<std::string> topics() const { return {}; }
   /// Can a test message be delivered by an action that reads issues (Traits::reads_issues)?
   [[nodiscard]] virtual bool takes_test_messages() const { return false; }
   /// What people must be told when a notification ends `expired` or `dead` without an attempt that

@@ -11,6 +11,8 @@ constexpr std::array<std::string_view, 4> kOfARecipient{"integration", "receiver
 constexpr std::array<std::string_view, 3> kOfAStop{"job", "reason", "run_uid"};
 constexpr std::array<std::string_view, 2> kOfARun{"job", "run_uid"};
 
+constexpr std::array<std::string_view, 1> kOfARule{"suspect"};
+
 constexpr std::array<core::OwnIssue, static_cast<std::size_t>(ActionIssue::count)> kOwnIssues{{
     {"delivery_dead", kOfADelivery},
     {"delivery_config", kOfADelivery},
@@ -20,6 +22,7 @@ constexpr std::array<core::OwnIssue, static_cast<std::size_t>(ActionIssue::count
     {"stop_failed", kOfAStop},
     {"stopped_by_hand", kOfARun},
     {"stop_waits", kOfARun},
+    {"stop_suspect", kOfARule},
 }};
 static_assert(!kOwnIssues.back().name.empty(), "an issue without a row");
 

@@ -22,6 +22,7 @@ enum class ActionIssue : std::uint8_t {
   stop_failed,
   stopped_by_hand,
   stop_waits,
+  stop_suspect,
   count
 };
 

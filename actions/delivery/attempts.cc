@@ -125,6 +125,7 @@ void Attempts::finished(Lane& lane, const Attempt& attempt, const core::AttemptO
   agenda_.changed(lane.number);
   lane.pace.returned(attempt.ticket);
   log_.tell(outcome.issues);
+  log_.publish(outcome.records);
   count_answer(lane, attempt, outcome, now);
   if (const auto digest = digests_.extract(attempt.ticket)) {
     const std::vector<std::string>& members = digest.mapped();

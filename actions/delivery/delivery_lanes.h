@@ -104,11 +104,12 @@ class DeliveryLanes {
   struct Batch {
     std::vector<core::Delivery> deliveries;
     std::vector<core::Issue> issues;
+    std::vector<core::OutRecord> records;  // that attempts publish
     std::vector<core::Position> positions;
     std::vector<DeadLetter>
         dead;  // what was given up: with the record of its end among `deliveries`
     [[nodiscard]] bool empty() const noexcept {
-      return deliveries.empty() && issues.empty() && positions.empty();
+      return deliveries.empty() && issues.empty() && records.empty() && positions.empty();
     }
   };
   Batch take();

@@ -54,6 +54,9 @@ class DeliveryLog {
   void tell(std::vector<core::Issue> issues) {
     std::move(issues.begin(), issues.end(), std::back_inserter(issues_));
   }
+  void publish(std::vector<core::OutRecord> records) {
+    std::move(records.begin(), records.end(), std::back_inserter(records_));
+  }
   /// A delivery of this outbox record began, or ended; or it needs none. nullopt: not from the outbox.
   void open(const std::optional<core::Position>& from) {
     if (from) positions_[from->where].open(*from);
@@ -68,6 +71,7 @@ class DeliveryLog {
     DeliveryLanes::Batch out;
     out.deliveries = std::exchange(deliveries_, {});
     out.issues = std::exchange(issues_, {});
+    out.records = std::exchange(records_, {});
     out.dead = std::exchange(dead_, {});
     for (auto& [where, low_water] : positions_) {
       if (const auto next = low_water.moved()) out.positions.push_back({where, *next});
@@ -78,6 +82,7 @@ class DeliveryLog {
  private:
   std::vector<core::Delivery> deliveries_;
   std::vector<core::Issue> issues_;
+  std::vector<core::OutRecord> records_;
   std::vector<DeliveryLanes::DeadLetter> dead_;
   std::map<core::StreamPartition, LowWater> positions_;
 };

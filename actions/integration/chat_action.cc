@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "actions/message/tone.h"
+
 namespace tocsin::actions {
 
 namespace {
@@ -33,6 +35,19 @@ std::string ChatIntegration::message_to_change(const core::Notification& notific
   const auto found = std::find_if(notification.handles.begin(), notification.handles.end(),
                                   [](const auto& handle) { return handle.first == kMessageId; });
   return found == notification.handles.end() ? std::string() : found->second;
+}
+
+core::Value attachment(const ChatMessage& message, const ChatMarkup& markup) {
+  core::ValueList fields;
+  for (const auto& [name, value] : message.fields) {
+    fields.emplace_back(core::ValueMap{{"short", true}, {"title", name}, {"value", value}});
+  }
+  return core::ValueMap{
+      {"fallback", message.title},
+      {"color", std::string(tone_named(message.tone).colour)},
+      {"text", paragraphs({finding(message), rest(message, markup), link_line(message, markup)})},
+      {"fields", std::move(fields)},
+      {"footer", message.footer}};
 }
 
 ActionDescriptor chat_descriptor(std::string_view name, std::string_view summary,

@@ -2,7 +2,7 @@
 // one message of an incident that is changed when the incident is over. Internal to actions.
 //
 // A chat tool is a struct of its own keys that derives from ChatIntegration, with its markup, its limits
-// and `body`; builtin/slack.cc shows the least, builtin/discord.cc one that changes its messages.
+// and `body`; builtin/mattermost.cc is the one to copy, builtin/discord.cc one that changes its messages.
 #pragma once
 
 #include <string>
@@ -40,6 +40,10 @@ class ChatIntegration : public HttpIntegration {
   ChatMarkup markup_;
   ChatLimits limits_;
 };
+
+/// The message as one attachment in the colour of its tone, as tools take it that speak like Slack's old
+/// webhooks: fallback, color, text, fields, footer.
+core::Value attachment(const ChatMessage& message, const ChatMarkup& markup);
 
 /// How receivers and lanes treat a chat: people read it, and it has one message per second to give.
 ActionDescriptor chat_descriptor(std::string_view name, std::string_view summary,

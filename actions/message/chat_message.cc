@@ -241,6 +241,15 @@ std::string backslashed(std::string_view text, std::string_view marks) {
   return out;
 }
 
+std::string unmentioned(std::string_view text, std::string_view marks) {
+  std::string out;
+  for (const char c : backslashed(text, marks)) {
+    out += c;
+    if (c == '@') out += "\u200b";
+  }
+  return out;
+}
+
 std::string with_entities(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -79,6 +79,9 @@ std::string paragraphs(const std::vector<std::string>& texts);
 
 /// A backslash before every character of `marks`.
 std::string backslashed(std::string_view text, std::string_view marks);
+/// The same, and an invisible character behind each @: a backslash does not hold a mention back where it
+/// is looked for in the text as it is shown.
+std::string unmentioned(std::string_view text, std::string_view marks);
 /// & < > as entities.
 std::string with_entities(std::string_view text);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "actions/stop/stop_metrics.h"
 #include "core/value.h"
 
 namespace tocsin::actions {
@@ -200,11 +201,7 @@ PlatformAgent::Steps PlatformAgent::carried(StopLadder::Step step, WallTime now)
     if (one.replayed) continue;
     const core::Command* command = ladder_.command(one.command_id);
     const PlatformStop* platform = command == nullptr ? nullptr : platform_of(fence_of(*command));
-    telemetry_
-        .counter("tocsin_router_stop_commands_total", "stops of this node by how they ended",
-                 {{"platform", platform == nullptr ? "none" : platform->name()},
-                  {"outcome", to_string(one.to)}})
-        .add();
+    count_stop(telemetry_, platform == nullptr ? "none" : platform->name(), one.to);
   }
   if (!step.transitions.empty()) measure();
   return std::move(step.transitions);
@@ -249,16 +246,6 @@ std::optional<core::Ack> PlatformAgent::record_of(const StopTransition& transiti
   return out;
 }
 
-void PlatformAgent::measure() {
-  std::map<StopState, std::size_t> standing;
-  for (const auto& [id, state] : ladder_.states()) ++standing[state];
-  for (const StopState state : {StopState::cooperative, StopState::checkpointing,
-                                StopState::platform_graceful, StopState::platform_force}) {
-    telemetry_
-        .gauge("tocsin_router_stop_state", "stops of this node under way, by where they stand",
-               {{"platform", "platform"}, {"state", to_string(state)}})
-        .set(static_cast<double>(standing[state]));
-  }
-}
+void PlatformAgent::measure() { measure_stops(telemetry_, ladder_, "platform"); }
 
 }  // namespace tocsin::actions

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "actions/stop/stop_ladder.h"
+#include "actions/stop/stop_metrics.h"
 #include "core/json.h"
 
 namespace tocsin::actions {
@@ -122,10 +123,7 @@ std::vector<StopTransition> LocalStopAgent::carry_out(StopLadder::Step step, Wal
     timing_.moved(one, "local");
     if (listener_) listener_(one);
     if (one.replayed || !is_final(one.to)) continue;
-    telemetry_
-        .counter("tocsin_router_stop_commands_total", "stops of this node by how they ended",
-                 {{"platform", "local"}, {"outcome", to_string(one.to)}})
-        .add();
+    count_stop(telemetry_, "local", one.to);
   }
   for (const StopSignal& signal : step.signals) {
     log_.warn(
@@ -139,16 +137,6 @@ std::vector<StopTransition> LocalStopAgent::carry_out(StopLadder::Step step, Wal
   return out;
 }
 
-void LocalStopAgent::measure() {
-  std::map<StopState, std::size_t> standing;
-  for (const auto& [id, state] : ladder_.states()) ++standing[state];
-  for (const StopState state : {StopState::cooperative, StopState::checkpointing,
-                                StopState::platform_graceful, StopState::platform_force}) {
-    telemetry_
-        .gauge("tocsin_router_stop_state", "stops of this node under way, by where they stand",
-               {{"platform", "local"}, {"state", to_string(state)}})
-        .set(static_cast<double>(standing[state]));
-  }
-}
+void LocalStopAgent::measure() { measure_stops(telemetry_, ladder_, "local"); }
 
 }  // namespace tocsin::actions

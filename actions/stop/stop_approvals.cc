@@ -1,12 +1,15 @@
 #include "actions/stop/stop_approvals.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "actions/contract/own_issues.h"
 #include "actions/contract/shell_word.h"
 #include "actions/stop/stop_command.h"
 #include "actions/stop/stop_failed.h"
+#include "actions/stop/stop_quorum.h"
+#include "actions/stop/stop_suspect.h"
 
 namespace tocsin::actions {
 
@@ -19,6 +22,8 @@ namespace {
 constexpr std::size_t kMostRequests = 10'000;
 constexpr core::Duration kRequestKept = std::chrono::hours(7 * 24);  // as long as the commands
 constexpr core::Duration kNews = std::chrono::hours(1);  // less than the router remembers ids for
+constexpr core::Duration kWordAfterQuorum = std::chrono::minutes(30);
+constexpr std::string_view kByQuorum = "quorum";
 constexpr StopLimit kNoLimit{std::numeric_limits<std::uint64_t>::max(), std::chrono::seconds(1)};
 
 core::Issue issue_of(const StopRequest& request, const std::string& cluster) {
@@ -52,12 +57,25 @@ std::string how_decided(const StopRequest& request) {
   if (request.state == "rejected") return "rejected by " + request.decided_by;
   if (request.state == "expired") return "not approved in time";
   if (request.state == "ended") return "void: the attempt has ended";
+  if (request.state == "recovered") return "cancelled: what asked for it has recovered";
+  if (request.state == "held_back") return "held back by max_stops";
   return "void: another attempt runs";
+}
+
+// Did all that asked for it come to an end? Of what nothing is known nothing is concluded.
+bool recovered(const StopRequest& request, const FiringIssues* firing) {
+  if (firing == nullptr || request.reason.issue_key.empty()) return false;
+  const auto is_over = [&](const core::CommandReason& one) {
+    const auto fires = firing->fires(one.issue_key, one.episode);
+    return fires.has_value() && !*fires;
+  };
+  return is_over(request.reason) && std::all_of(request.also.begin(), request.also.end(), is_over);
 }
 
 // What became of a request that nobody has decided; nullopt: it waits on.
 std::optional<StopRequest> settled(const StopRequest& request, StopLedger& ledger,
-                                   const std::optional<core::CurrentRun>& current, WallTime now) {
+                                   const std::optional<core::CurrentRun>& current,
+                                   const FiringIssues* firing, WallTime now) {
   if (request.state != "waiting") return std::nullopt;
   if (const auto who = ledger.who_asked(request.id)) {
     return core::decided(
@@ -69,6 +87,7 @@ std::optional<StopRequest> settled(const StopRequest& request, StopLedger& ledge
   if (newest == request.run.attempt && current->ended) {
     return core::decided(request, "ended", "router", now);
   }
+  if (recovered(request, firing)) return core::decided(request, "recovered", "router", now);
   if (now < request.until) return std::nullopt;
   if (request.on_timeout == "proceed") {
     return core::decided(request, "approved", "approval_timeout", now);
@@ -111,6 +130,21 @@ core::Issue expired_issue(const StopRequest& request, std::string detail,
   return stop_failed_issue(out);
 }
 
+core::Issue held_back(const StopRequest& request, std::uint64_t recent, const std::string& cluster,
+                      WallTime now) {
+  FailedStop failed;
+  failed.run = request.run;
+  failed.labels = request.labels;
+  failed.cluster = cluster;
+  failed.why = StopFailure::held_back;
+  failed.detail = "max_stops, " + std::to_string(recent) + " in the last " +
+                  core::to_text(quorum_from(request.quorum).limit.per);
+  failed.command_id = request.id;
+  failed.caused_by_rule = request.reason.rule;
+  failed.at = now;
+  return stop_failed_issue(failed);
+}
+
 core::Issue not_approved(const StopRequest& request, const std::string& cluster) {
   const std::string within = core::to_text(request.until - request.asked_at);
   return expired_issue(request, "nobody approved it within " + within, cluster, request.until);
@@ -131,6 +165,10 @@ void StopApprovals::on_record(const std::string& id, std::optional<StopRequest> 
     core::StopRequest& kept = requests_[id];
     if (request->state == "rejected" && kept.state != "rejected") rejected_.insert(id);
     kept = std::move(*request);
+    if (suspected(kept) && kept.decided_at) {
+      WallTime& at = cleared_[kept.reason.rule];
+      at = std::max(at, *kept.decided_at);
+    }
   }
 }
 
@@ -140,8 +178,34 @@ std::optional<StopRequest> StopApprovals::find(const std::string& id) const {
   return found == requests_.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::set<core::RunUid> StopApprovals::asked_since(const std::string& rule, WallTime since) const {
+  std::set<core::RunUid> out;
+  const core::MutexLock lock(mutex_);
+  for (const auto& [id, request] : requests_) {
+    if (request.reason.rule == rule && request.asked_at >= since) out.insert(request.run.uid);
+  }
+  return out;
+}
+
+std::optional<StopRequest> StopApprovals::first_suspect(const std::string& rule) const {
+  std::optional<StopRequest> out;
+  const core::MutexLock lock(mutex_);
+  for (const auto& [id, request] : requests_) {
+    if (!waits_for_suspicion(request) || request.reason.rule != rule) continue;
+    if (!out || std::pair(request.asked_at, request.id) < std::pair(out->asked_at, out->id)) {
+      out = request;
+    }
+  }
+  return out;
+}
+
 bool StopApprovals::begin(const StopRequest& request) {
   const core::MutexLock lock(mutex_);
+  const auto kept = requests_.find(request.id);
+  if (kept != requests_.end() && kept->second.state == "recovered") {
+    kept->second = request;
+    return true;
+  }
   if (requests_.size() >= kMostRequests) return false;
   return requests_.emplace(request.id, request).second;
 }
@@ -151,50 +215,110 @@ void StopApprovals::forget(const std::string& id) {
   requests_.erase(id);
 }
 
+struct StopApprovals::Turn {
+  StopLedger& ledger;
+  const Find& find;
+  const std::string& cluster;
+  WallTime now;
+  const FiringIssues* firing;
+};
+
 StopApprovals::Due StopApprovals::due(StopLedger& ledger, const Find& find,
-                                      const std::string& cluster, WallTime now) {
+                                      const std::string& cluster, WallTime now,
+                                      const FiringIssues* firing) {
   Due out;
+  const Turn turn{ledger, find, cluster, now, firing};
   const core::MutexLock lock(mutex_);
   // Of what is older the topic may no longer say whether its command was written.
   std::erase_if(requests_,
                 [&](const auto& one) { return now - one.second.asked_at > kRequestKept; });
   for (auto& [id, request] : requests_) {
     // Said again after a restart: its event id is the same.
-    if (rejected_.erase(id) > 0 && request.decided_at && now - *request.decided_at < kNews) {
+    if (rejected_.erase(id) > 0 && request.decided_at && now - *request.decided_at < kNews &&
+        request.quorum.is_null() && !suspected(request)) {
       out.issues.push_back(stop_waits_over(request, cluster));
     }
-    if (request.state != "waiting" && request.state != "approved") continue;
-    const auto current = find(request.run.uid);
-    if (auto now_is = settled(request, ledger, current, now)) {
-      request = std::move(*now_is);
-      out.decided.push_back(request);
-      out.issues.push_back(stop_waits_over(request, cluster));
-      if (request.state == "expired") out.issues.push_back(not_approved(request, cluster));
-    }
-    if (request.state != "approved" || ledger.who_asked(id)) continue;
-    if (!in_time(request, now)) {
-      out.issues.push_back(too_late(request, cluster, now));
-      request = core::decided(request, "expired", request.decided_by, now, request.comment);
-      out.decided.push_back(request);
-      continue;
-    }
-    const std::uint32_t newest = current ? current->attempt : 0;
-    const bool gone = newest > request.run.attempt || (current && current->ended);
-    if (gone) {
-      request = core::decided(request, newest > request.run.attempt ? "replaced" : "ended",
-                              request.decided_by, now, request.comment);
-      out.decided.push_back(request);
-      continue;
-    }
-    if (newest < request.run.attempt && current) continue;  // its launch is not known yet
-    Command command = command_of(request, current, now);
-    const auto answer = ledger.reserve(command, kNoLimit);
-    if (answer.leave != StopLedger::Leave::send) continue;
-    command.revision = answer.revision;
-    out.commands.push_back(std::move(command));
-    out.issues.push_back(stop_waits_over(request, cluster));
+    if (request.state == "waiting" || request.state == "approved") follow(request, turn, out);
   }
+  suspicions_over(turn, out);
   return out;
+}
+
+void StopApprovals::follow(StopRequest& request, const Turn& turn, Due& out) {
+  const WallTime now = turn.now;
+  const auto current = turn.find(request.run.uid);
+  // A quorum is nobody's business, and a suspected rule is told of once.
+  const bool was_told = request.quorum.is_null() && !suspected(request);
+  if (auto now_is = settled(request, turn.ledger, current, turn.firing, now)) {
+    if (suspected(request)) cleared_[request.reason.rule] = now;
+    request = std::move(*now_is);
+    out.decided.push_back(request);
+    if (was_told) out.issues.push_back(stop_waits_over(request, turn.cluster));
+    if (request.state == "expired" && request.quorum.is_null()) {
+      out.issues.push_back(not_approved(request, turn.cluster));
+    }
+  }
+  if (request.state == "waiting" && !request.quorum.is_null()) follow_quorum(request, turn, out);
+  if (request.state != "approved" || turn.ledger.who_asked(request.id)) return;
+  if (!in_time(request, now)) {
+    out.issues.push_back(too_late(request, turn.cluster, now));
+    request = core::decided(request, "expired", request.decided_by, now, request.comment);
+    out.decided.push_back(request);
+    return;
+  }
+  const std::uint32_t newest = current ? current->attempt : 0;
+  const bool gone = newest > request.run.attempt || (current && current->ended);
+  if (gone) {
+    request = core::decided(request, newest > request.run.attempt ? "replaced" : "ended",
+                            request.decided_by, now, request.comment);
+    out.decided.push_back(request);
+    return;
+  }
+  if (newest < request.run.attempt && current) return;  // its launch is not known yet
+  Command command = command_of(request, current, now);
+  const bool by_rules = request.decided_by == kByQuorum;
+  const auto answer =
+      turn.ledger.reserve(command, by_rules ? quorum_from(request.quorum).limit : kNoLimit);
+  if (answer.leave == StopLedger::Leave::held_back) {
+    out.issues.push_back(held_back(request, answer.recent, turn.cluster, now));
+    request = core::decided(request, "held_back", "router", now);
+    out.decided.push_back(request);
+    return;
+  }
+  if (answer.leave != StopLedger::Leave::send) return;
+  command.revision = answer.revision;
+  out.commands.push_back(std::move(command));
+  if (was_told) out.issues.push_back(stop_waits_over(request, turn.cluster));
+}
+
+void StopApprovals::follow_quorum(StopRequest& request, const Turn& turn, Due& out) {
+  if (turn.firing == nullptr) return;
+  const WaitingQuorum waiting = quorum_from(request.quorum);
+  const auto firing = turn.firing->rules_of(request.run.uid, request.run.attempt);
+  if (!waiting.quorum.met(firing)) return;
+  if (waiting.word.empty()) {
+    request = core::decided(request, "approved", std::string(kByQuorum), turn.now,
+                            waiting.quorum.so_far(firing));
+  } else {
+    request.why = waiting.word;
+    request.quorum = {};
+    request.until = turn.now + kWordAfterQuorum;
+    out.issues.push_back(stop_waits_issue(request, turn.cluster, place_));
+  }
+  out.decided.push_back(request);
+}
+
+void StopApprovals::suspicions_over(const Turn& turn, Due& out) {
+  for (auto one = cleared_.begin(); one != cleared_.end();) {
+    const auto& [rule, at] = *one;
+    const bool waits = std::any_of(requests_.begin(), requests_.end(), [&](const auto& kept) {
+      return waits_for_suspicion(kept.second) && kept.second.reason.rule == rule;
+    });
+    if (!waits && turn.now - at < kNews) {
+      out.issues.push_back(stop_suspect_over(rule, turn.cluster, at));
+    }
+    one = waits ? std::next(one) : cleared_.erase(one);
+  }
 }
 
 core::Issue stop_waits_issue(const StopRequest& request, const std::string& cluster,
@@ -203,8 +327,9 @@ core::Issue stop_waits_issue(const StopRequest& request, const std::string& clus
   std::string at;
   for (const std::string& word : place) at += " " + shell_word(word);
   out.event_id = core::make_id(
-      "iss_", {out.rule, to_text(request.run.uid), std::to_string(request.run.attempt), "waiting"});
-  out.sequence = std::uint64_t{request.run.attempt} * 2;
+      "iss_", {out.rule, to_text(request.run.uid), std::to_string(request.run.attempt), "waiting",
+               std::to_string(core::nanoseconds(request.asked_at))});
+  out.sequence = static_cast<std::uint64_t>(core::nanoseconds(request.asked_at));
   out.time = request.asked_at;
   out.summary = run_name(request) + " is to be stopped (attempt " +
                 std::to_string(request.run.attempt) + ") and waits for approval until " +
@@ -218,13 +343,15 @@ core::Issue stop_waits_issue(const StopRequest& request, const std::string& clus
 
 core::Issue stop_waits_over(const StopRequest& request, const std::string& cluster) {
   core::Issue out = issue_of(request, cluster);
-  out.event_id = core::make_id("iss_", {out.rule, to_text(request.run.uid),
-                                        std::to_string(request.run.attempt), request.state});
-  out.sequence = std::uint64_t{request.run.attempt} * 2 + 1;
+  out.event_id = core::make_id(
+      "iss_", {out.rule, to_text(request.run.uid), std::to_string(request.run.attempt),
+               request.state, std::to_string(core::nanoseconds(request.asked_at))});
+  out.sequence = static_cast<std::uint64_t>(core::nanoseconds(request.asked_at)) + 1;
   out.status = core::IssueStatus::resolved;
-  out.resolution = request.state == "replaced" ? core::Resolution::superseded
-                   : request.state == "ended"  ? core::Resolution::job_ended
-                                               : core::Resolution::manual;
+  out.resolution = request.state == "replaced"    ? core::Resolution::superseded
+                   : request.state == "ended"     ? core::Resolution::job_ended
+                   : request.state == "recovered" ? core::Resolution::recovered
+                                                  : core::Resolution::manual;
   out.time = request.decided_at.value_or(request.until);
   out.ends_at = out.time;
   out.summary = "The stop of " + run_name(request) + " (attempt " +

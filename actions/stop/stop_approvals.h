@@ -7,8 +7,10 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "actions/stop/firing_issues.h"
 #include "actions/stop/stop_ledger.h"
 #include "core/command.h"
 #include "core/current_run.h"
@@ -26,7 +28,13 @@ class StopApprovals {
   /// A record of the topic; nullopt: taken back.
   void on_record(const std::string& id, std::optional<core::StopRequest> request);
   [[nodiscard]] std::optional<core::StopRequest> find(const std::string& id) const;
-  /// Takes a request that is about to be written. False: there is one of that id, which stays.
+  /// Runs for which that rule has asked for a stop that waits, or waited, at or after `since`.
+  [[nodiscard]] std::set<core::RunUid> asked_since(const std::string& rule,
+                                                   core::WallTime since) const;
+  /// Of the stops that wait because this rule is suspected, the one that was asked first.
+  [[nodiscard]] std::optional<core::StopRequest> first_suspect(const std::string& rule) const;
+  /// Takes a request that is about to be written. False: there is one of that id, which stays, unless
+  /// what asked for it had recovered.
   bool begin(const core::StopRequest& request);
   /// It could not be written.
   void forget(const std::string& id);
@@ -39,12 +47,25 @@ class StopApprovals {
   using Find = std::function<std::optional<core::CurrentRun>(const core::RunUid&)>;
   /// What follows by now. Only for the leader, once it has read everything: a command is made where a
   /// word was given and none was written yet, and its time has not passed.
-  Due due(StopLedger& ledger, const Find& find, const std::string& cluster, core::WallTime now);
+  /// `firing`: a stop whose issues have all recovered is cancelled, and one whose quorum is there goes on;
+  /// null: nobody knows what fires.
+  Due due(StopLedger& ledger, const Find& find, const std::string& cluster, core::WallTime now,
+          const FiringIssues* firing = nullptr);
+  /// Words by which a command in a message names where records lie.
+  void name_place(std::vector<std::string> place) { place_ = std::move(place); }
 
  private:
+  struct Turn;  // what due() is given
+  void follow(core::StopRequest& request, const Turn& turn, Due& out) REQUIRES(mutex_);
+  void follow_quorum(core::StopRequest& request, const Turn& turn, Due& out) REQUIRES(mutex_);
+  void suspicions_over(const Turn& turn, Due& out) REQUIRES(mutex_);
+
   mutable core::Mutex mutex_;
   std::map<std::string, core::StopRequest> requests_ GUARDED_BY(mutex_);
   std::set<std::string> rejected_ GUARDED_BY(mutex_);  // people are to hear that it waits no more
+  // Rules of which a suspected stop was decided → when: people are to hear once none waits.
+  std::map<std::string, core::WallTime> cleared_ GUARDED_BY(mutex_);
+  std::vector<std::string> place_;  // set before others use it
 };
 
 /// The issue by which people hear that a stop waits: `commands` name it. It is over once somebody has

@@ -83,6 +83,16 @@ std::optional<std::string> StopLedger::who_asked(const std::string& command_id) 
   return asked_.contains(command_id) ? std::optional<std::string>("router") : std::nullopt;
 }
 
+std::set<core::RunUid> StopLedger::asked_since(const std::string& rule, WallTime since) {
+  std::set<core::RunUid> out;
+  const core::MutexLock lock(mutex_);
+  for (const auto& [run, slot] : slots_) {
+    const Command& held = slot.command;
+    if (by_router(held) && held.reason.rule == rule && held.issued_at >= since) out.insert(run);
+  }
+  return out;
+}
+
 void StopLedger::release(const Command& command) {
   const core::MutexLock lock(mutex_);
   const auto slot = slots_.find(command.run);

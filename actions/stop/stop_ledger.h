@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "core/command.h"
@@ -49,6 +50,8 @@ class StopLedger {
   Answer reserve(const core::Command& wanted, const StopLimit& limit);
   /// Who asked by this command; nullopt: it was never written, as far as is known.
   std::optional<std::string> who_asked(const std::string& command_id);
+  /// Runs that were asked to stop for that rule, at or after `since`, by the router.
+  std::set<core::RunUid> asked_since(const std::string& rule, core::WallTime since);
   /// The command of the last reserve() or resend() for this slot could not be written.
   void release(const core::Command& command);
 

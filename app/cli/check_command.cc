@@ -60,6 +60,21 @@ std::string questions_text(const AppConfig& config) {
   return any ? "questions about each run, and what each needs (docs/run-card.md)\n" + out : "";
 }
 
+// Which actions do something to runs, whether they are armed, and what each would do.
+std::string intents_text(const AppConfig& config) {
+  std::string out;
+  for (const auto& integration : config.receivers.integrations) {
+    for (const std::string& intent : integration.config->intents()) {
+      const bool off = !integration.common.enabled || integration.common.shadow;
+      out += core::wrapped("  " + integration.common.id + ": ", (off ? "disabled; " : "") + intent,
+                           80, 4);
+    }
+  }
+  if (out.empty()) return {};
+  return std::string("what would be done to runs") +
+         (config.stops_dry_run ? ", were stops.dry_run not true" : "") + "\n" + out;
+}
+
 }  // namespace
 
 int check_command(const CheckOptions& options) {
@@ -73,7 +88,7 @@ int check_command(const CheckOptions& options) {
                     [](const auto& item) { return item.grade == config::Grade::warning; });
   const bool bad = diagnostics.has_errors() || (options.strict && warnings > 0);
   if (!bad && options.format == "text") {
-    std::cout << questions_text(config) << path << ": ok";
+    std::cout << questions_text(config) << intents_text(config) << path << ": ok";
     if (warnings > 0) std::cout << ", " << warnings << (warnings == 1 ? " warning" : " warnings");
     std::cout << "\n";
   }

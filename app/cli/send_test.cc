@@ -19,6 +19,7 @@
 #include "core/telemetry.h"
 #include "core/text.h"
 #include "core/visible_text.h"
+#include "ingest/ingest.h"
 
 namespace tocsin::app {
 namespace {
@@ -133,6 +134,39 @@ void pause_for(core::Duration wait) {
   never.wait_for(mutex, wait, [] { return false; });
 }
 
+// Opens the cluster with the first record.
+class KafkaTest {
+ public:
+  KafkaTest(const AppConfig& config, bool dry_run, core::Log& log, core::Telemetry& telemetry)
+      : config_(config), dry_run_(dry_run), log_(log), telemetry_(telemetry) {}
+
+  core::Status take(const core::OutRecord& record) {
+    if (dry_run_) return core::ok();
+    if (!transport_) {
+      auto opened = ingest::Transport::open(config_.transport, config_.topics, log_, telemetry_);
+      if (!opened) return opened.error();
+      transport_ = std::move(*opened);
+    }
+    if (const auto allowed = transport_->allow_topics({record.topic.substr(1)}); !allowed) {
+      return allowed;
+    }
+    if (const auto tried = transport_->try_record(record); !tried) return tried;
+    ingest::PublisherOptions options;
+    options.writer = "send-test";
+    auto publisher = transport_->publisher(options);
+    if (!publisher) return publisher.error();
+    if (const auto written = (*publisher)->publish(record); !written) return written;
+    return (*publisher)->flush(std::chrono::seconds(5));
+  }
+
+ private:
+  const AppConfig& config_;
+  bool dry_run_;
+  core::Log& log_;
+  core::Telemetry& telemetry_;
+  std::unique_ptr<ingest::Transport> transport_;
+};
+
 // Skipped actions decide only where there is no other.
 int code_of(const std::vector<actions::Trial>& trials) {
   int out = kFailed;
@@ -159,6 +193,9 @@ int send_test(const SendTestOptions& options) {
   environment.clock = &clock;
   environment.log = &log;
   environment.telemetry = &telemetry;
+  // A test of a topic of the user's is a record there, at once.
+  KafkaTest kafka(*config, options.dry_run, log, telemetry);
+  environment.try_record = [&kafka](const core::OutRecord& record) { return kafka.take(record); };
   const actions::TrialOptions trial{options.drill, options.dry_run,
                                     *core::severity_from(options.severity), this_person(),
                                     pause_for};

@@ -173,6 +173,10 @@ void check_stops(const config::Reader& root, const AppConfig& config) {
   for (const ConfiguredIntegration& action : config.receivers.integrations) {
     if (action.type != "stop_training" || !action.common.enabled || action.common.shadow) continue;
     const std::string path = path_of_action(root, action);
+    if (config.stops_dry_run) {
+      root.warning("stops.dry_run", "no job is stopped, whatever is armed: stops.dry_run is true");
+      return;
+    }
     const auto armed = root.value(path + ".armed");
     if (armed == core::Value(true) || armed == core::Value("true")) continue;
     root.warning(armed ? path + ".armed" : path,

@@ -45,11 +45,27 @@ void check_when(const config::Reader& root, const AppConfig& config) {
   }
 }
 
+// Topics of the user's lie on the cluster of the transport, and are none of Tocsin's.
+void check_foreign_topics(const config::Reader& root, const AppConfig& config) {
+  for (const auto& integration : config.receivers.integrations) {
+    for (const std::string& topic : integration.config->topics()) {
+      const std::string place = "receivers." + integration.receiver;
+      if (config.transport.kafka.is_null()) {
+        root.error(place, integration.common.id + " writes to topic " + topic +
+                              ": that needs transport.kafka, the journal has no topics of yours");
+      } else if (topic.starts_with(config.topics.prefix + ".")) {
+        root.error(place, integration.common.id + ": topic " + topic +
+                              " is one of Tocsin's own (topics.prefix)");
+      }
+    }
+  }
+}
+
 // Every top-level key but `rules`.
-constexpr std::array<std::string_view, 18> kSections{
-    "transport", "topics",    "cluster", "labels",        "collect",        "capture",
-    "engine",    "receivers", "route",   "inhibit_rules", "router",         "http",
-    "log",       "plugins",   "reports", "evidence",      "time_intervals", "platforms"};
+constexpr std::array<std::string_view, 19> kSections{
+    "transport", "topics",   "cluster",        "labels",    "collect", "capture", "engine",
+    "receivers", "route",    "inhibit_rules",  "router",    "http",    "log",     "plugins",
+    "reports",   "evidence", "time_intervals", "platforms", "stops"};
 
 std::vector<std::string> files_of(const config::Reader& root, const AppConfig& config,
                                   const std::string& path) {
@@ -89,6 +105,10 @@ void read(config::Reader& root, AppConfig& out) {
   root.section("evidence", "what issues were decided by, kept longer than the topics keep it",
                [&](config::Reader& in) { read(in, out.evidence); });
   actions::read_receivers(root, out.receivers);
+  root.section("stops", "of all stop_training actions", [&](config::Reader& in) {
+    in.optional("dry_run", out.stops_dry_run,
+                "every stop is decided and recorded, and none is sent, whatever is armed");
+  });
   root.section("platforms", "who ends a run that does not answer, where no agent on its node can",
                [&](config::Reader& in) { out.platforms = actions::read_platforms(in); });
   routing::read_time_intervals(root, out.time_intervals);
@@ -107,6 +127,7 @@ void read(config::Reader& root, AppConfig& out) {
   if (!root.describing()) {
     check_rule_receivers(root, out);
     check_when(root, out);
+    check_foreign_topics(root, out);
     check_fallbacks(root, out);
     check_inbound(root, out);
   }

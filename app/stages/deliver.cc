@@ -162,6 +162,7 @@ StageOutput DeliverStage::take(const Instant& now) {
     unreported_.add(std::move(delivery));
   }
   for (const auto& issue : batch.issues) out.records.push_back({0, ingest::encode_issue(issue)});
+  for (auto& record : batch.records) out.records.push_back({0, std::move(record)});
   for (const auto& one : batch.dead) {
     out.records.push_back({0, dead_letter_record(*one.notification, one.end, now.wall)});
   }

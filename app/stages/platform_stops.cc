@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/topics.h"
+#include "app/stages/stop_feed.h"
 #include "ingest/ingest.h"
 
 namespace tocsin::app {
@@ -16,13 +16,8 @@ PlatformStopsStage::PlatformStopsStage(PlatformStopsOptions options, Platforms p
       callers_(std::move(caller)),
       log_(log),
       telemetry_(telemetry) {
-  wiring_.name = "platform-stops";
-  wiring_.part = "router";
-  wiring_.topics = {core::topic::kCommands, core::topic::kAcks, core::topic::kRegistry};
-  wiring_.fetch_wait = std::chrono::milliseconds(100);  // what comes ends it at once
-  wiring_.writer = "platform-stops";
+  wiring_ = stop_wiring("platform-stops", "platform-stops");
   wiring_.leader = true;
-  wiring_.batch = 256;
 }
 
 core::Status PlatformStopsStage::open(const Instant& now) {
@@ -46,27 +41,7 @@ void PlatformStopsStage::started(std::int32_t partition, const Instant& /*now*/)
 
 std::optional<Refusal> PlatformStopsStage::handle(const core::RecordView& record,
                                                   const StageContext& context) {
-  const core::WallTime now = context.now.wall;
-  if (record.topic == core::topic::kCommands) {
-    const auto decoded = ingest::decode_command(record);
-    if (!decoded) return Refusal{"bad_command", decoded.error().message};
-    if (decoded->command) {
-      report(agent_->on_command(*decoded->command, now), now);
-    } else if (decoded->action == "stop") {
-      report(agent_->on_withdrawn(decoded->run, now), now);
-    }
-  } else if (record.topic == core::topic::kAcks) {
-    const auto ack = ingest::decode_ack(record);
-    if (!ack) return Refusal{"bad_ack", ack.error().message};
-    report(agent_->on_ack(*ack, now), now);
-  } else if (!record.tombstone) {
-    const auto decoded = ingest::decode_event(record);
-    if (!decoded) return Refusal{"bad_event", decoded.error().message};
-    if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) {
-      report(agent_->on_job(*job, now), now);
-    }
-  }
-  return std::nullopt;
+  return feed_stops(*agent_, *this, record, context.now.wall);
 }
 
 std::optional<core::Duration> PlatformStopsStage::tick(const StageTick& tick) {
@@ -98,14 +73,7 @@ void PlatformStopsStage::report(const std::vector<actions::StopTransition>& tran
     if (auto record = agent_->record_of(transition, options_.host)) {
       out_.push_back({0, ingest::encode_ack(*record, options_.cluster)});
     }
-    log_.info("stop_state_changed", {{"command_id", transition.command_id},
-                                     {"run", core::to_text(transition.run)},
-                                     {"attempt", std::int64_t{transition.attempt}},
-                                     {"from", std::string(actions::to_string(transition.from))},
-                                     {"to", std::string(actions::to_string(transition.to))},
-                                     {"reason", transition.reason},
-                                     {"by", "platform"},
-                                     {"at", core::to_rfc3339(transition.at)}});
+    log_transition(log_, transition, "platform");
   }
 }
 

@@ -39,9 +39,12 @@ class PlatformStopsStage final : public Stage {
   void committing() override { begun_ = taken_; }
   void committed(const Instant& now) override;
 
- private:
+  // What feed_stops() tells; the node's agent logs what runs were asked and have answered.
+  void asked(const core::Command& /*command*/) {}
+  void answered(const core::Ack& /*ack*/) {}
   void report(const std::vector<actions::StopTransition>& transitions, core::WallTime now);
 
+ private:
   PlatformStopsOptions options_;
   Platforms platforms_;
   CallerFactory callers_;

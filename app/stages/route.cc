@@ -149,6 +149,7 @@ core::Status RouteStage::open(const Instant& /*now*/) {
   router_ = std::move(*router);
   inputs_.clear();
   restored_ = false;
+  if (firing_ != nullptr) firing_->start_over();
   stats_.start_over();
   probe_->start_over();
   unreported_.clear();
@@ -183,7 +184,24 @@ core::Result<std::vector<core::Position>> RouteStage::restored(std::int32_t part
   return std::vector<core::Position>{};
 }
 
+void RouteStage::note_episodes(const std::vector<routing::Transition>& transitions) const {
+  if (firing_ == nullptr) return;
+  for (const routing::Transition& one : transitions) {
+    if (one.to == core::IssueStatus::resolved) {
+      firing_->over(one.issue_key, one.episode);
+    } else if (const auto view = router_->find_issue(one.issue_key); view && view->firing) {
+      firing_->began(one.issue_key, one.episode, view->issue);
+    }
+  }
+}
+
 void RouteStage::show_firing() const {
+  if (firing_ != nullptr) {
+    router_->for_each_issue([this](const routing::IssueView& view) {
+      if (view.firing) firing_->began(view.issue_key, view.episodes, view.issue);
+    });
+    firing_->complete();
+  }
   if (!show_again_) return;
   router_->for_each_issue([&](const routing::IssueView& view) {
     if (!view.firing) return;
@@ -271,6 +289,7 @@ StageOutput RouteStage::take(const Instant& now) {
   if (!restored_) return out;
   routing::Output decided = router_->take();
   probe_->report(decided);
+  note_episodes(decided.transitions);
   for (const routing::Transition& one : decided.transitions) {
     if (show_end_ && one.to == core::IssueStatus::resolved) {
       show_end_(one.issue_key, one.episode, now.wall);

@@ -51,6 +51,8 @@ class RouteStage final : public Stage {
   ~RouteStage() override;
   /// Before open().
   void on_end(ShowEnd show_end) { show_end_ = std::move(show_end); }
+  /// Before open(): told which issues fire. Outlives the stage.
+  void show_in(actions::FiringIssues* firing) { firing_ = firing; }
 
   [[nodiscard]] const StageWiring& wiring() const override { return wiring_; }
   core::Status open(const Instant& now) override;
@@ -71,6 +73,7 @@ class RouteStage final : public Stage {
  private:
   class Probe;
   void show_firing() const;
+  void note_episodes(const std::vector<routing::Transition>& transitions) const;
   void note_stop(const core::RecordView& record, core::WallTime now);
 
   RouteOptions options_;
@@ -79,6 +82,7 @@ class RouteStage final : public Stage {
   Render render_;
   ShowAgain show_again_;
   ShowEnd show_end_;
+  actions::FiringIssues* firing_ = nullptr;
   core::Log& log_;
   CounterTable<routing::Stats> stats_;
   std::unique_ptr<Probe> probe_;

@@ -7,6 +7,8 @@ namespace {
 // once: another pace is told where the run has gone on.
 constexpr std::int64_t kFurther = 4;  // steps
 constexpr auto kLater = std::chrono::seconds(1);
+// Whose processes died with their machine never says that it has ended.
+constexpr auto kHeardOf = std::chrono::minutes(15);
 
 }  // namespace
 
@@ -19,6 +21,7 @@ void RunBoard::note(const core::JobEvent& event) {
   known.time = event.time;
   known.run.attempt = event.run.attempt;
   known.run.ended = known.run.ended || event.phase == core::JobPhase::ended;
+  known.about = {event.run, event.labels};
   if (!event.launch.empty()) known.run.launch = event.launch;
   if (event.world_size > 0) known.run.world_size = event.world_size;
   if (event.step) {
@@ -48,6 +51,16 @@ std::optional<core::CurrentRun> RunBoard::find(const core::RunUid& run) const {
   const core::MutexLock lock(mutex_);
   const auto found = runs_.find(run);
   return found == runs_.end() ? std::nullopt : std::optional(found->second.run);
+}
+
+std::vector<core::RunningRun> RunBoard::running(core::WallTime now) const {
+  std::vector<core::RunningRun> out;
+  const core::MutexLock lock(mutex_);
+  for (const auto& [uid, known] : runs_) {
+    if (known.run.ended || known.about.run.uid.nil() || now - known.time > kHeardOf) continue;
+    out.push_back(known.about);
+  }
+  return out;
 }
 
 }  // namespace tocsin::app

@@ -4,10 +4,12 @@
 #include <atomic>
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "actions/actions.h"
 #include "core/issue.h"
 #include "core/mutex.h"
+#include "core/running_run.h"
 
 namespace tocsin::app {
 
@@ -20,6 +22,9 @@ class RunBoard {
   void note_attempt(const core::RunUid& run, std::uint32_t attempt);
   [[nodiscard]] std::optional<core::CurrentRun> find(const core::RunUid& run) const;
 
+  /// The runs that go on: not ended, and heard of in the last quarter of an hour before `now`.
+  [[nodiscard]] std::vector<core::RunningRun> running(core::WallTime now) const;
+
   /// Has everything been read that was there? Until then nobody is stopped.
   void set_complete(bool complete) { complete_ = complete; }
   [[nodiscard]] bool complete() const { return complete_; }
@@ -27,6 +32,7 @@ class RunBoard {
  private:
   struct Known {
     core::CurrentRun run;
+    core::RunningRun about;
     core::WallTime time{};
     core::WallTime paced_at{};  // of the pace that was counted last
     std::int64_t paced_step = 0;

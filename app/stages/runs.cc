@@ -98,7 +98,8 @@ std::optional<Refusal> RunsStage::note_request(const core::RecordView& record) {
 
 void RunsStage::follow_words(core::WallTime now) {
   auto due = approvals_.due(
-      ledger_, [this](const core::RunUid& run) { return board_.find(run); }, cluster_, now);
+      ledger_, [this](const core::RunUid& run) { return board_.find(run); }, cluster_, now,
+      firing_);
   for (const auto& request : due.decided) words_.push_back(core::stop_request_record(request));
   for (const auto& issue : due.issues) words_.push_back(ingest::encode_issue(issue));
   for (auto& command : due.commands) allowed_.push_back(std::move(command));

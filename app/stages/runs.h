@@ -21,6 +21,8 @@ class RunsStage final : public Stage {
   /// `leads`: does this process lead routing? Only then does it write anything again. Everything outlives the stage.
   RunsStage(RunBoard& board, actions::StopLedger& ledger, actions::StopApprovals& approvals,
             actions::ProfileLedger& profiles, std::string cluster, std::function<bool()> leads);
+  /// Before open(): which issues fire, for stops that wait. Outlives the stage.
+  void look_at(const actions::FiringIssues* firing) { firing_ = firing; }
 
   [[nodiscard]] const StageWiring& wiring() const override { return wiring_; }
   core::Status open(const Instant& now) override;
@@ -45,6 +47,7 @@ class RunsStage final : public Stage {
   std::string cluster_;
   std::string source_;  // CloudEvents source of commands
   std::function<bool()> leads_;
+  const actions::FiringIssues* firing_ = nullptr;
   actions::StopMuster muster_;
   std::vector<core::Command> again_;    // commands to be written once more
   std::vector<core::Command> allowed_;  // by a person's word, until they are durable

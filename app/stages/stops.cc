@@ -4,8 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "app/stages/stop_feed.h"
 #include "app/view/events_log.h"
-#include "core/topics.h"
 #include "ingest/ingest.h"
 
 namespace tocsin::app {
@@ -19,12 +19,7 @@ StopsStage::StopsStage(StopsOptions options, std::unique_ptr<actions::ProcessCon
     agent_.tell([here = options_.here](const auto& transition) { here->note(transition); });
   }
   agent_.leave(options_.elsewhere);
-  wiring_.name = "stops";
-  wiring_.part = "router";
-  wiring_.topics = {core::topic::kCommands, core::topic::kAcks, core::topic::kRegistry};
-  wiring_.fetch_wait = std::chrono::milliseconds(100);  // what comes ends it at once
-  wiring_.writer = "stops-" + options_.host;
-  wiring_.batch = 256;
+  wiring_ = stop_wiring("stops", "stops-" + options_.host);
 }
 
 core::Status StopsStage::open(const Instant& now) {
@@ -41,30 +36,15 @@ void StopsStage::started(std::int32_t partition, const Instant& /*now*/) {
 
 std::optional<Refusal> StopsStage::handle(const core::RecordView& record,
                                           const StageContext& context) {
-  const core::WallTime now = context.now.wall;
-  if (record.topic == core::topic::kCommands) {
-    const auto decoded = ingest::decode_command(record);
-    if (!decoded) return Refusal{"bad_command", decoded.error().message};
-    if (decoded->command) {
-      if (decoded->action == "stop" && decoded->command->issued_at >= opened_) {
-        log_stop(log_, *decoded->command, {});
-      }
-      report(agent_.on_command(*decoded->command, now), now);
-    } else if (decoded->action == "stop") {
-      report(agent_.on_withdrawn(decoded->run, now), now);
-    }
-  } else if (record.topic == core::topic::kAcks) {
-    const auto ack = ingest::decode_ack(record);
-    if (!ack) return Refusal{"bad_ack", ack.error().message};
-    if (ack->time >= opened_) log_ack(log_, *ack);
-    report(agent_.on_ack(*ack, now), now);
-  } else if (!record.tombstone) {
-    const auto decoded = ingest::decode_event(record);
-    if (!decoded) return Refusal{"bad_event", decoded.error().message};
-    if (const auto* job = std::get_if<core::JobEvent>(&decoded->event))
-      report(agent_.on_job(*job, now), now);
-  }
-  return std::nullopt;
+  return feed_stops(agent_, *this, record, context.now.wall);
+}
+
+void StopsStage::asked(const core::Command& command) {
+  if (command.issued_at >= opened_) log_stop(log_, command, {});
+}
+
+void StopsStage::answered(const core::Ack& ack) {
+  if (ack.time >= opened_) log_ack(log_, ack);
 }
 
 std::optional<core::Duration> StopsStage::tick(const StageTick& tick) {
@@ -89,14 +69,7 @@ void StopsStage::report(const std::vector<actions::StopTransition>& transitions,
     out_.push_back({0, ingest::encode_issue(issue)});
   }
   for (const auto& transition : transitions) {
-    if (transition.replayed) continue;
-    log_.info("stop_state_changed", {{"command_id", transition.command_id},
-                                     {"run", core::to_text(transition.run)},
-                                     {"attempt", std::int64_t{transition.attempt}},
-                                     {"from", std::string(actions::to_string(transition.from))},
-                                     {"to", std::string(actions::to_string(transition.to))},
-                                     {"reason", transition.reason},
-                                     {"at", core::to_rfc3339(transition.at)}});
+    if (!transition.replayed) log_transition(log_, transition, {});
   }
 }
 

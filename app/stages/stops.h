@@ -37,9 +37,12 @@ class StopsStage final : public Stage {
   std::optional<core::Duration> tick(const StageTick& tick) override;
   StageOutput take(const Instant& now) override;
 
- private:
+  // What feed_stops() tells:
+  void asked(const core::Command& command);
+  void answered(const core::Ack& ack);
   void report(const std::vector<actions::StopTransition>& transitions, core::WallTime now);
 
+ private:
   StopsOptions options_;
   StageWiring wiring_;
   core::Log& log_;

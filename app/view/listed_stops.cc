@@ -17,15 +17,14 @@ constexpr std::size_t kMostOfARequest = std::size_t{1} << 17;
 bool ListedStop::waits() const { return request != nullptr && request->state == "waiting"; }
 
 std::string ListedStop::state() const {
-  if (request != nullptr && (stop == nullptr || waits()))
-    return waits() ? "awaiting_approval" : request->state;
-  return stop->told.state;
+  if (waits()) return request->quorum.is_null() ? "awaiting_approval" : "awaiting_quorum";
+  return stop == nullptr ? request->state : stop->told.state;
 }
 
 bool ListedStop::open() const {
   const std::string now = state();
-  return now == "awaiting_approval" || now == "requested" || now == "cooperative" ||
-         now == "checkpointing" || now == "approved" || now.starts_with("platform");
+  return waits() || now == "requested" || now == "cooperative" || now == "checkpointing" ||
+         now == "approved" || now.starts_with("platform");
 }
 
 core::RunUid ListedStop::run() const {

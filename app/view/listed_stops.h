@@ -18,7 +18,7 @@ struct ListedStop {
   const TopicView::SeenStop* stop = nullptr;
 
   [[nodiscard]] bool waits() const;
-  /// "awaiting_approval", or how far it has come.
+  /// "awaiting_approval", "awaiting_quorum", or how far it has come.
   [[nodiscard]] std::string state() const;
   [[nodiscard]] bool open() const;
   [[nodiscard]] core::RunUid run() const;

@@ -14,8 +14,8 @@ namespace tocsin::core {
 namespace {
 
 constexpr std::size_t kMaxStopRequest = std::size_t{48} << 10;
-constexpr std::array<std::string_view, 6> kStates{"waiting", "approved", "rejected",
-                                                  "expired", "ended",    "replaced"};
+constexpr std::array<std::string_view, 8> kStates{"waiting", "approved", "rejected",  "expired",
+                                                  "ended",   "replaced", "recovered", "held_back"};
 
 }  // namespace
 
@@ -32,7 +32,12 @@ void fields(A& io, Of<A, StopRequest>& request) {
   io.field("asked_at", request.asked_at, "when");
   io.field("until", request.until, "then nobody's word decides");
   io.field("on_timeout", request.on_timeout, "cancel or proceed");
-  io.field("state", request.state, "waiting, approved, rejected, expired, ended, replaced",
+  io.list("also", request.also, "other issues of the attempt that asked for it",
+          [](auto& in, auto& one) { fields(in, one); });
+  io.field("quorum", request.quorum, "the rules that it waits for; null: it waits for a person",
+           How::omit_if_empty);
+  io.field("state", request.state,
+           "waiting, approved, rejected, expired, ended, replaced, recovered, held_back",
            How::required);
   io.field("decided_by", request.decided_by, "by whom", How::omit_if_empty);
   io.field("decided_at", request.decided_at, "when", How::omit_if_empty);
@@ -53,7 +58,8 @@ Result<StopRequest> read_stop_request(std::string_view json) {
   if (const Status read = read_json(json, kMaxStopRequest, out); !read) return read.error();
   if (std::find(kStates.begin(), kStates.end(), out.state) == kStates.end()) {
     return invalid_argument("state is \"" + out.state.substr(0, 40) +
-                            "\": expected waiting, approved, rejected, expired, ended or replaced");
+                            "\": expected waiting, approved, rejected, expired, ended, replaced, "
+                            "recovered or held_back");
   }
   if (out.run.uid.nil() || out.run.attempt == 0) {
     return invalid_argument("a stop of no run and attempt");

@@ -201,6 +201,9 @@ core::Result<Kafka<const rd_kafka_metadata_t>> kafka_metadata(rd_kafka_t* client
 
 std::string_view KafkaContext::short_name(std::string_view full) const noexcept {
   constexpr std::string_view kVersion = ".v1";
+  for (const TopicSpec& one : foreign) {
+    if (one.full_name == full) return one.name;
+  }
   if (full.size() <= prefix.size() + 1 + kVersion.size()) return full;
   return full.substr(prefix.size() + 1, full.size() - prefix.size() - 1 - kVersion.size());
 }
@@ -208,10 +211,16 @@ std::string_view KafkaContext::short_name(std::string_view full) const noexcept 
 const TopicSpec* KafkaContext::find(std::string_view topic) const noexcept {
   const auto it = std::find_if(plan.begin(), plan.end(),
                                [&](const TopicSpec& spec) { return spec.name == topic; });
-  return it == plan.end() ? nullptr : &*it;
+  if (it != plan.end()) return &*it;
+  const auto other = std::find_if(foreign.begin(), foreign.end(),
+                                  [&](const TopicSpec& spec) { return spec.name == topic; });
+  return other == foreign.end() ? nullptr : &*other;
 }
 
 core::Error KafkaContext::missing(std::string_view topic) const {
+  if (topic.starts_with('/')) {
+    return core::not_found("topic " + full_name(topic) + " does not exist at " + address);
+  }
   return core::not_found("topic " + full_name(topic) + " does not exist at " + address +
                          "; `tocsin topics apply` creates it");
 }

@@ -97,8 +97,10 @@ struct KafkaContext {
   std::vector<TopicSpec> plan;
   core::Log& log;
   core::Telemetry& telemetry;
+  std::vector<TopicSpec> foreign = {};  // topics of the user's; their short names begin with a slash
 
   [[nodiscard]] std::string full_name(std::string_view topic) const {
+    if (topic.starts_with('/')) return std::string(topic.substr(1));
     return full_topic_name(prefix, topic);
   }
   /// "issues" for "tocsin.issues.v1"; borrows from it.

@@ -9,6 +9,10 @@ namespace tocsin::ingest {
 /// Asking a cluster what topics and partitions it has.
 inline constexpr std::chrono::milliseconds kMetadataTimeout{5'000};
 
+inline std::chrono::steady_clock::time_point deadline_in(std::chrono::milliseconds wait) {
+  return std::chrono::steady_clock::now() + wait;
+}
+
 /// Never negative.
 inline std::chrono::milliseconds left_until(std::chrono::steady_clock::time_point deadline) {
   return std::max(std::chrono::milliseconds{0},

@@ -7,6 +7,7 @@
 
 #include "core/mutex.h"
 #include "ingest/kafka/deadline.h"
+#include "ingest/kafka/foreign_topics.h"
 #include "ingest/kafka/leaders.h"
 #include "ingest/kafka/lease.h"
 #include "ingest/kafka/publisher.h"
@@ -119,6 +120,15 @@ class KafkaTransport final : public Transport, public core::TopicSettings {
     return what;
   }
 
+  core::Status allow_topics(const std::vector<std::string>& names) override {
+    auto topics = foreign_topics(names, context_.prefix);
+    if (!topics) return topics.error();
+    context_.foreign = std::move(*topics);
+    return core::ok();
+  }
+
+  core::Status try_record(const core::OutRecord& record) override { return trial_.take(record); }
+
   core::Status apply_retention(core::WallTime /*now*/) override { return core::ok(); }
   [[nodiscard]] bool is_kafka() const override { return true; }
   [[nodiscard]] std::string describe() const override { return "kafka " + context_.address; }
@@ -230,8 +240,9 @@ class KafkaTransport final : public Transport, public core::TopicSettings {
     return admin_->get();
   }
 
-  const KafkaContext context_;
+  KafkaContext context_;  // `foreign` is set before publishers are opened
   const bool create_;
+  KafkaTrial trial_{context_};
   core::Mutex mutex_;
   std::unique_ptr<KafkaClient> admin_ GUARDED_BY(mutex_);
 };

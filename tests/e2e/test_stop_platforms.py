@@ -28,7 +28,7 @@ import sys, time
 import tocsin
 hook = tocsin.watch(run="r", job="bert")
 for step in range(3000):
-    hook.log(loss=float("nan") if step == 5 else 1.0)
+    hook.log(loss=float("nan") if step >= 5 else 1.0)
     hook.step()
     if {asks} and hook.should_stop():
         hook.acknowledge_stop()

@@ -340,6 +340,24 @@ TEST(DeliveryLanes, HandsOnWhatPeopleMustBeTold) {
   EXPECT_TRUE(lanes.lanes.take().issues.empty());
 }
 
+// One unit: the record of the attempt, what it publishes, and where the outbox stands.
+TEST(DeliveryLanes, WhatAnAttemptPublishesComesWithItsRecord) {
+  Lanes lanes;
+  lanes.enqueue("a");
+  auto answer = outcome(OutcomeClass::delivered);
+  answer.records.push_back({"/alarms", "key", "value"});
+  const auto attempt = lanes.lanes.next(lanes.now);
+  ASSERT_TRUE(attempt);
+  EXPECT_TRUE(lanes.lanes.take().records.empty());
+  lanes.lanes.finished(*attempt, answer, lanes.now);
+  const auto batch = lanes.lanes.take();
+  ASSERT_EQ(batch.records.size(), 1u);
+  EXPECT_EQ(batch.records[0].topic, "/alarms");
+  ASSERT_EQ(batch.deliveries.size(), 1u);
+  EXPECT_EQ(batch.deliveries[0].state, core::DeliveryState::delivered);
+  EXPECT_TRUE(lanes.lanes.take().records.empty());
+}
+
 /// Processor time that each of so many groups costs.
 double seconds_each(int groups) {
   Lanes lanes;

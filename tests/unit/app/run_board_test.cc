@@ -43,6 +43,25 @@ TEST(RunBoard, AnEndIsNotTakenBackByALateHeartbeat) {
   EXPECT_FALSE(board.find(kRun)->ended);
 }
 
+TEST(RunBoard, RunningIsWhatHasNotEndedAndIsHeardOf) {
+  RunBoard board;
+  const auto at = [](int second) { return core::WallTime{} + std::chrono::seconds(second); };
+  auto first = job(core::JobPhase::started, 1, 1);
+  first.run.job = "bert";
+  first.labels = {{"team", "nlp"}};
+  board.note(first);
+  board.note_attempt(core::run_uid_v5("only an issue"), 1);
+  const auto running = board.running(at(60));
+  ASSERT_EQ(running.size(), 1U);
+  EXPECT_EQ(running[0].run.job, "bert");
+  EXPECT_EQ(running[0].labels.get("team"), "nlp");
+  EXPECT_TRUE(board.running(at(1 + 16 * 60)).empty());  // its machine is gone
+  board.note(job(core::JobPhase::heartbeat, 1, 1000));
+  EXPECT_EQ(board.running(at(1001)).size(), 1U);
+  board.note(job(core::JobPhase::ended, 1, 1002));
+  EXPECT_TRUE(board.running(at(1003)).empty());
+}
+
 TEST(RunBoard, HeartbeatsMoveTheStepOn) {
   RunBoard board;
   auto beat = job(core::JobPhase::heartbeat, 1, 2);
