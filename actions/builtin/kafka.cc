@@ -46,7 +46,7 @@ core::Value key_view(const core::Notification& notification, const std::string& 
   if (!notification.issues.empty()) {
     const core::Issue& top = notification.issues.front().issue;
     out.emplace_back("run", top.run.uid.nil() ? std::string() : to_text(top.run.uid));
-    out.emplace_back("job", top.run.job);
+    out.emplace_back("job", top.run.job.empty() ? std::string(top.labels.get("job")) : top.run.job);
     out.emplace_back("rule", top.rule);
   }
   return out;

@@ -23,6 +23,18 @@ core::AttemptOutcome not_built(const core::Error& error) {
 
 constexpr std::uint32_t kMostAttempts = 6;  // as many as an action may hold back, and one
 
+// What an action hands over to be written with its delivery.
+Exchange published(const core::OutRecord& record, bool sent) {
+  const ExchangeMask mask({});
+  Exchange out;
+  const std::string topic = record.topic.substr(record.topic.starts_with('/') ? 1 : 0);
+  out.request = mask.line("publish " + topic + (record.key.empty() ? "" : ", key " + record.key));
+  out.request_headers = mask.headers(record.headers);
+  out.request_body = mask.lines(record.value.value_or(""));
+  if (sent) out.answer = "written";
+  return out;
+}
+
 TrialStep attempt(core::Action& action, core::Notification notification, Recording& recording,
                   const ConfiguredIntegration& integration, const TrialOptions& options,
                   core::Clock& clock) {
@@ -44,6 +56,9 @@ TrialStep attempt(core::Action& action, core::Notification notification, Recordi
   }
   out.took = clock.monotonic() - begin;
   out.exchanges = std::exchange(recording.exchanges, {});
+  for (const core::OutRecord& record : out.outcome.records) {
+    out.exchanges.push_back(published(record, !options.dry_run));
+  }
   return out;
 }
 

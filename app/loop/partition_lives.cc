@@ -84,11 +84,15 @@ bool PartitionLives::hold_back(const core::RecordView& record, LoopPartition& pa
   const core::StreamPartition where{std::string(record.stream), record.partition};
   for (const auto& target : partition.committed) {
     if (target.where != where || target.next < 0 || record.offset < target.next) continue;
-    partition.passed.insert(where);
+    const bool first = partition.passed.insert(where).second;
     if (!PartitionTable::reached(partition, input_.source().positions())) return true;
-    partition.passed.erase(where);  // this record is handled now, as the first live one
+    // The first live one of its stream is handled now. Behind others that were held back it is read
+    // again with them.
+    if (first) partition.passed.erase(where);
     advance_replays();
-    return partition.phase != Phase::live;
+    if (partition.phase == Phase::live) return !first;
+    partition.passed.insert(where);
+    return true;
   }
   return false;
 }

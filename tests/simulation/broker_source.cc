@@ -1,6 +1,7 @@
 // Reading from the broker in memory.
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <set>
 
 #include "tests/simulation/broker_state.h"
@@ -285,16 +286,37 @@ class Source final : public core::RecordSource {
       one.end_seen = log.end();
       one.at_end = !log.readable(one.next);
     }
+    if (state_->options.seed != 0) interleave(taken);
     return std::nullopt;
+  }
+
+  /// Streams come in any order between each other, as from a real broker: each keeps its own.
+  void interleave(std::vector<StoredRecord>& taken) {
+    std::map<core::StreamPartition, std::deque<StoredRecord>> waiting;
+    std::vector<core::StreamPartition> turns;
+    for (StoredRecord& record : taken) {
+      turns.push_back({record.record.topic, record.partition});
+      waiting[turns.back()].push_back(std::move(record));
+    }
+    std::shuffle(turns.begin(), turns.end(), state_->random);
+    taken.clear();
+    for (const auto& where : turns) {
+      taken.push_back(std::move(waiting[where].front()));
+      waiting[where].pop_front();
+    }
   }
 
   std::size_t hand_out(const std::vector<StoredRecord>& taken, core::RecordHandler handler) {
     std::size_t count = 0;
+    std::map<core::StreamPartition, std::int64_t>
+        stands;  // where each does unless the handler moves it
+    for (const auto& [where, one] : assigned_) stands[where] = one.next;
     for (const auto& record : taken) {
-      const auto it = assigned_.find({record.record.topic, record.partition});
-      // The handler may have paused or moved it: then it is handed out later.
-      if (it == assigned_.end() || it->second.paused || record.offset < it->second.next) continue;
-      it->second.next = record.offset + 1;
+      const core::StreamPartition where{record.record.topic, record.partition};
+      const auto it = assigned_.find(where);
+      // The handler may have paused or moved it: what was taken is forgotten, and read again.
+      if (it == assigned_.end() || it->second.paused || it->second.next != stands[where]) continue;
+      it->second.next = stands[where] = record.offset + 1;
       it->second.known = true;
       handler(view_of(record));
       ++count;

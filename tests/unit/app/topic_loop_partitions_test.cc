@@ -163,5 +163,53 @@ TEST_F(TopicLoopTest, ALeaderHasNothingOpenWithoutTheLease) {
   EXPECT_EQ(first.term(), 0U);
 }
 
+// One input is replayed from its start while new records of the other arrive between its records:
+// each is handled once it is live, none is passed over.
+TEST(TopicLoopReplay, WhatArrivesOfAnotherInputBetweenReplayedRecordsIsHandledOnce) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    simulation::SimulatedClock clock;
+    simulation::BrokerOptions options;
+    options.topics = simulation::MemoryBroker::one_partition();
+    options.clock = &clock;
+    options.seed = seed;  // mixes the inputs of one poll
+    simulation::MemoryBroker broker(options);
+    core::NullLog log;
+    core::NullTelemetry telemetry;
+    const auto start = [&](ingest::Transport& transport, Adder& stage) {
+      stage.change_wiring().topics = {"telemetry", "registry"};
+      stage.snapshot_every = 1000;
+      return std::make_unique<TopicLoop>(
+          stage, LoopPorts{&transport, &clock, &log, &telemetry, inline_committer(), nullptr});
+    };
+    const auto run = [&](TopicLoop& loop) {
+      for (int i = 0; i < 60; ++i) {
+        loop.step(0ms);
+        clock.advance(20ms);
+      }
+    };
+    const auto append = [&](const char* topic, int count) {
+      for (int i = 0; i < count; ++i) broker.append({topic, "k", "1"});
+    };
+    append("telemetry", 8);
+    append("registry", 1);
+    const auto first = broker.connect("p");
+    Adder before;
+    auto loop = start(*first, before);
+    run(*loop);
+    ASSERT_EQ(broker.records("issues").size(), 9U);
+    broker.die(*first);
+    loop.reset();
+    clock.advance(30s);
+    append("registry", 6);
+    append("telemetry", 6);
+    const auto second = broker.connect("p");
+    Adder after;
+    loop = start(*second, after);
+    run(*loop);
+    EXPECT_EQ(broker.records("issues").size(), 21U) << "seed " << seed;
+    loop.reset();
+  }
+}
+
 }  // namespace
 }  // namespace tocsin::app
