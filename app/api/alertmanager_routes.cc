@@ -16,6 +16,8 @@ namespace tocsin::app {
 namespace {
 
 using core::Value;
+using routing::matcher_sets;
+using routing::Silence;
 using core::ValueList;
 using core::ValueMap;
 

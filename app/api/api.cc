@@ -7,7 +7,9 @@
 #include "app/api/event_routes.h"
 #include "app/api/idempotency.h"
 #include "app/api/openapi.h"
+#include "app/api/page_routes.h"
 #include "app/api/resource_routes.h"
+#include "app/api/run_routes.h"
 #include "app/api/session_routes.h"
 #include "app/api/silence_routes.h"
 #include "app/api/stream_routes.h"
@@ -80,7 +82,7 @@ Api::~Api() = default;
 std::vector<HttpRoute> Api::routes() {
   std::vector<ApiRoute> declared;
   for (auto make : {alertmanager_routes, event_routes, resource_routes, silence_routes,
-                    stream_routes, session_routes}) {
+                    stream_routes, session_routes, run_routes}) {
     for (ApiRoute& route : make(parts_->desk)) declared.push_back(std::move(route));
   }
   declared.push_back({"GET",
@@ -106,6 +108,7 @@ std::vector<HttpRoute> Api::routes() {
     };
     out.push_back(std::move(served));
   }
+  for (HttpRoute& route : page_routes(parts_->desk.access)) out.push_back(std::move(route));
   return out;
 }
 

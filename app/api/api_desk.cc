@@ -33,7 +33,8 @@ ApiDesk::ApiDesk(const AppConfig& config, ingest::Transport& transport,
       streams(StreamHub::create(the_clock, stream_limits())),
       feed(*streams, deliveries, commands, resolve_timeout, the_clock),
       view(transport, the_clock, the_log, {&deliveries, &commands, &audit, &feed}),
-      writer(transport, host) {}
+      writer(transport, host),
+      insights(config, transport, the_clock, the_log, *streams) {}
 
 core::OutRecord audit_of(const ApiCall& call, core::WallTime at, std::string what,
                          std::string subject, core::Value before, core::Value after) {

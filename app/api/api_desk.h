@@ -8,6 +8,7 @@
 #include "app/api/api_route.h"
 #include "app/api/api_writer.h"
 #include "app/api/histories.h"
+#include "app/api/insights_feed.h"
 #include "app/api/live_view.h"
 #include "app/api/stream_feed.h"
 #include "app/api/stream_hub.h"
@@ -45,6 +46,7 @@ struct ApiDesk {
   StreamFeed feed;
   LiveView view;  // behind what watches it
   ApiWriter writer;
+  InsightsFeed insights;  // behind the hub that it tells
 };
 
 /// A change that this call makes, as a record to be written together with it.

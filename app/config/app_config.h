@@ -16,6 +16,7 @@
 #include "collectors/hook/hook.h"
 #include "config/config.h"
 #include "ingest/ingest.h"
+#include "insights/insights.h"
 #include "routing/routing.h"
 #include "rules/rules.h"
 
@@ -42,6 +43,7 @@ struct AppConfig {
   std::shared_ptr<const actions::PlatformsConfig> platforms = actions::no_platforms();
   HttpConfig http;
   std::string external_url;
+  insights::Config insights;
   LogConfig log;
   std::string version;  // hash of what was read: stamped on every notification
   // What a reload compares and watches (config_reload.h):

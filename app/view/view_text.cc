@@ -1,5 +1,6 @@
 #include "app/view/view_text.h"
 
+#include "actions/actions.h"
 #include "app/log/log_console.h"
 #include "app/view/ack_words.h"
 #include "app/view/events_log.h"
