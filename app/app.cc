@@ -129,6 +129,7 @@ core::Status App::Impl::serve() {
     if (!made) return made.error().in("http");
     api = std::move(*made);
     for (HttpRoute& route : api->routes()) table.push_back(std::move(route));
+    for (HttpRoute& route : api->pages()) table.push_back(std::move(route));
   }
   auto server = HttpServer::start(config.http, HttpRoutes(std::move(table)), log);
   if (!server) return server.error();

@@ -4,8 +4,8 @@ namespace tocsin::insights {
 
 void read(config::Reader& in, Config& out) {
   in.optional("enabled", out.enabled,
-              "keep events of runs for the page, and serve it; false: the API still tells of what "
-              "is open");
+              "keep events of runs for the page; false: it shows only what is open or ended within "
+              "the last hour");
   in.optional("path", out.path,
               "file of the store; by default insights.db in the journal's directory, with Kafka in "
               "$STATE_DIRECTORY or ./tocsin-insights");

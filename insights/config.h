@@ -13,7 +13,7 @@ struct Config {
   bool enabled = true;
   std::string path;                                   // of the store; empty: beside the journal
   core::Duration keep = std::chrono::hours{24} * 90;  // what is over
-  config::Bytes max_bytes{2'000'000'000};
+  config::Bytes max_bytes{2ULL << 30U};
 };
 void read(config::Reader& in, Config& out);
 

@@ -16,10 +16,10 @@ namespace tocsin::app {
 namespace {
 
 using core::Value;
-using routing::matcher_sets;
-using routing::Silence;
 using core::ValueList;
 using core::ValueMap;
+using routing::matcher_sets;
+using routing::Silence;
 
 constexpr std::size_t kMostOfAlerts = std::size_t{1} << 20;
 

@@ -108,8 +108,9 @@ std::vector<HttpRoute> Api::routes() {
     };
     out.push_back(std::move(served));
   }
-  for (HttpRoute& route : page_routes(parts_->desk.access)) out.push_back(std::move(route));
   return out;
 }
+
+std::vector<HttpRoute> Api::pages() { return page_routes(parts_->desk.access); }
 
 }  // namespace tocsin::app

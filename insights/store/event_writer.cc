@@ -103,8 +103,8 @@ core::Result<std::unique_ptr<EventWriter>> EventWriter::open(const std::string& 
 }
 
 struct EventWriter::Statements {
-  StoreStatement put_event, put_position, put_run, newest_issue, put_issue, end_issue, again_issue,
-      put_report, put_told;
+  StoreStatement put_event, put_position, put_run, first_heard, newest_issue, put_issue, end_issue,
+      again_issue, put_report, put_told;
 };
 
 EventWriter::EventWriter(std::unique_ptr<StoreDatabase> database, std::unique_ptr<Lock> lock)
@@ -127,6 +127,8 @@ EventWriter::EventWriter(std::unique_ptr<StoreDatabase> database, std::unique_pt
       " ended = CASE WHEN excluded.attempt = attempt THEN coalesce(excluded.ended, ended) ELSE"
       " excluded.ended END, heard = max(heard, excluded.heard), labels = excluded.labels,"
       " attempt = excluded.attempt WHERE excluded.attempt >= attempt");
+  do_->first_heard = database_->prepare(
+      "INSERT OR IGNORE INTO run VALUES (?,?,?,'started',NULL,NULL,NULL,0,NULL,NULL,?,'{}')");
   do_->newest_issue = database_->prepare(
       "SELECT ordinal, firing, severity FROM issue WHERE key = ? ORDER BY ordinal DESC LIMIT 1");
   do_->put_issue = database_->prepare(
@@ -223,6 +225,10 @@ void EventWriter::saw(const KeptRecord& kept, const core::Issue& issue) {
   }
   keep(kept, slot, "issue", run);
   note_run(issue.run.uid);
+  if (issue.run.uid.nil()) return;
+  // A producer may tell of a run that nobody has begun.
+  do_->first_heard.bind(1, std::string_view(run)).bind(2, std::string_view(issue.run.job));
+  do_->first_heard.bind(3, std::int64_t{issue.run.attempt}).bind(4, micros(issue.time)).run();
 }
 
 void EventWriter::saw(const KeptRecord& kept, const core::JobEvent& job) {

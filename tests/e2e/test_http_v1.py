@@ -237,13 +237,14 @@ def test_answers_are_what_openapi_says(server, config, tmp_path):
     JournalWriter(tmp_path / "data").append(*[scalar("sick", "loss", "NaN" if step == 3 else 1.0, step, job="ill") for step in range(5)])
     assert wait_for(lambda: page.ask("GET", "/api/v1/deliveries", headers=bearer)[1]["items"], 60)
     key = page.ask("GET", "/api/v1/issues", headers=bearer)[1]["items"][0]["key"]
+    run = wait_for(lambda: page.ask("GET", "/api/v1/runs", headers=bearer)[1]["items"], 20)[0]["uid"]
     silence = page.ask("GET", "/api/v1/silences", headers=bearer)[1]["items"][0]["id"]
     schemas = {"components": {"schemas": as_json_schema(described["components"]["schemas"])}}
     checked = 0
     for path, methods in described["paths"].items():
         if "get" not in methods or path == "/api/v1/stream":
             continue
-        filled = path.replace("{key}", key).replace("{episode}", "newest").replace("{id}", silence)
+        filled = path.replace("{key}", key).replace("{episode}", "newest").replace("{id}", silence).replace("{run}", run)
         status, answer, headers = page.ask("GET", filled, headers=bearer)
         reply = methods["get"]["responses"][str(status)]
         [(kind, content)] = reply["content"].items()
