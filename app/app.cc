@@ -130,6 +130,7 @@ core::Status App::Impl::serve() {
     if (!made) return made.error().in("http");
     api = std::move(*made);
     for (HttpRoute& route : api->routes()) table.push_back(std::move(route));
+    for (HttpRoute& route : api->pages()) table.push_back(std::move(route));
   }
   count_requests(table, telemetry);
   auto server = HttpServer::start(config.http, HttpRoutes(std::move(table)), log);

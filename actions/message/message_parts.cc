@@ -160,12 +160,19 @@ std::vector<Part> run_parts(const Notification& notification, const Issue& lead)
   return out;
 }
 
+// The producer's own page of the issue; else ours, where a message may name it.
+std::string issue_page(const core::NotifiedIssue& lead, const Sender& sender) {
+  if (!lead.issue.generator_url.empty() || sender.external_url.empty())
+    return lead.issue.generator_url;
+  return sender.external_url + "/issues/" + lead.issue_key + "/" + std::to_string(lead.episode);
+}
+
 Rows link_rows(const Notification& notification, const core::NotifiedIssue& lead,
                const Sender& sender) {
   Rows out;
   add_part_row(out, "Issue", lead.issue.event_id, 200);
   add_part_row(out, "Runbook", lead.issue.runbook_url, 1000);
-  add_part_row(out, "Page", lead.issue.generator_url, 1000);
+  add_part_row(out, "Page", issue_page(lead, sender), 1000);
   const core::RunTold* told = run_of(notification, lead.issue);
   // Of the run as it was told; else as the issue itself says.
   if (told != nullptr && told->report.empty()) {

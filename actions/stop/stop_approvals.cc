@@ -221,6 +221,9 @@ struct StopApprovals::Turn {
   const std::string& cluster;
   WallTime now;
   const FiringIssues* firing;
+
+  /// A word was given, and no command is written yet.
+  void write_stop(StopRequest& request, Due& out) const;
 };
 
 StopApprovals::Due StopApprovals::due(StopLedger& ledger, const Find& find,
@@ -259,9 +262,15 @@ void StopApprovals::follow(StopRequest& request, const Turn& turn, Due& out) {
     }
   }
   if (request.state == "waiting" && !request.quorum.is_null()) follow_quorum(request, turn, out);
-  if (request.state != "approved" || turn.ledger.who_asked(request.id)) return;
+  if (request.state == "approved" && !turn.ledger.who_asked(request.id)) {
+    turn.write_stop(request, out);
+  }
+}
+
+void StopApprovals::Turn::write_stop(StopRequest& request, Due& out) const {
+  const auto current = find(request.run.uid);
   if (!in_time(request, now)) {
-    out.issues.push_back(too_late(request, turn.cluster, now));
+    out.issues.push_back(too_late(request, cluster, now));
     request = core::decided(request, "expired", request.decided_by, now, request.comment);
     out.decided.push_back(request);
     return;
@@ -278,9 +287,9 @@ void StopApprovals::follow(StopRequest& request, const Turn& turn, Due& out) {
   Command command = command_of(request, current, now);
   const bool by_rules = request.decided_by == kByQuorum;
   const auto answer =
-      turn.ledger.reserve(command, by_rules ? quorum_from(request.quorum).limit : kNoLimit);
+      ledger.reserve(command, by_rules ? quorum_from(request.quorum).limit : kNoLimit);
   if (answer.leave == StopLedger::Leave::held_back) {
-    out.issues.push_back(held_back(request, answer.recent, turn.cluster, now));
+    out.issues.push_back(held_back(request, answer.recent, cluster, now));
     request = core::decided(request, "held_back", "router", now);
     out.decided.push_back(request);
     return;
@@ -288,7 +297,9 @@ void StopApprovals::follow(StopRequest& request, const Turn& turn, Due& out) {
   if (answer.leave != StopLedger::Leave::send) return;
   command.revision = answer.revision;
   out.commands.push_back(std::move(command));
-  if (was_told) out.issues.push_back(stop_waits_over(request, turn.cluster));
+  if (request.quorum.is_null() && !suspected(request)) {
+    out.issues.push_back(stop_waits_over(request, cluster));
+  }
 }
 
 void StopApprovals::follow_quorum(StopRequest& request, const Turn& turn, Due& out) {

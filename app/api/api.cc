@@ -10,7 +10,9 @@
 #include "app/api/idempotency.h"
 #include "app/api/inbound_hooks.h"
 #include "app/api/openapi.h"
+#include "app/api/page_routes.h"
 #include "app/api/resource_routes.h"
+#include "app/api/run_routes.h"
 #include "app/api/session_routes.h"
 #include "app/api/silence_routes.h"
 #include "app/api/stop_routes.h"
@@ -88,8 +90,9 @@ Api::~Api() = default;
 
 std::vector<HttpRoute> Api::routes() {
   std::vector<ApiRoute> declared;
-  for (auto make : {alertmanager_routes, event_routes, group_routes, resource_routes, silence_routes, ack_routes,
-                    stop_routes, stream_routes, session_routes}) {
+  for (auto make :
+       {alertmanager_routes, event_routes, group_routes, resource_routes, silence_routes,
+        ack_routes, stop_routes, stream_routes, session_routes, run_routes}) {
     for (ApiRoute& route : make(parts_->desk)) declared.push_back(std::move(route));
   }
   declared.push_back({"GET",
@@ -118,5 +121,7 @@ std::vector<HttpRoute> Api::routes() {
   for (HttpRoute& route : parts_->inbound.routes()) out.push_back(std::move(route));
   return out;
 }
+
+std::vector<HttpRoute> Api::pages() { return page_routes(parts_->desk.access); }
 
 }  // namespace tocsin::app

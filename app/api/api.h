@@ -28,6 +28,8 @@ class Api {
 
   /// They live no longer than this.
   [[nodiscard]] std::vector<HttpRoute> routes();
+  /// The page and its files; they live no longer than this either.
+  [[nodiscard]] std::vector<HttpRoute> pages();
 
  private:
   struct Parts;

@@ -34,8 +34,10 @@ ApiDesk::ApiDesk(const AppConfig& config, ingest::Transport& transport,
       access(config.http.access, config.http.listen, config.external_url, &sessions),
       streams(StreamHub::create(the_clock, stream_limits())),
       feed(*streams, deliveries, commands, sight(), the_clock),
-      view(transport, the_clock, the_log, {&deliveries, &commands, &audit, &told, &standing, &feed}),
-      writer(transport, host) {}
+      view(transport, the_clock, the_log,
+           {&deliveries, &commands, &audit, &told, &standing, &feed}),
+      writer(transport, host),
+      insights(config, transport, the_clock, the_log, *streams) {}
 
 core::OutRecord audit_of(const ApiCall& call, core::WallTime at, std::string what,
                          std::string subject, core::Value before, core::Value after) {

@@ -8,6 +8,7 @@
 #include "app/api/api_route.h"
 #include "app/api/api_writer.h"
 #include "app/api/histories.h"
+#include "app/api/insights_feed.h"
 #include "app/api/live_view.h"
 #include "app/api/standing_watch.h"
 #include "app/api/stream_feed.h"
@@ -51,6 +52,7 @@ struct ApiDesk {
   StreamFeed feed;
   LiveView view;  // behind what watches it
   ApiWriter writer;
+  InsightsFeed insights;  // behind the hub that it tells
 
   /// What is known beside the topics of the view.
   [[nodiscard]] RoutingSight sight() const noexcept {

@@ -6,6 +6,7 @@
 
 #include "app/api/api_rows.h"
 #include "app/api/page.h"
+#include "app/api/run_routes.h"
 #include "app/serve/problem.h"
 #include "app/view/router_reading.h"
 #include "core/json.h"
@@ -110,6 +111,8 @@ core::ValueList groups_of(const ApiDesk& desk, const std::string& key) {
 HttpAnswer show_issue(ApiDesk& desk, const ApiCall& call) {
   const std::string& key = call.request.in_path.find("key")->second;
   const std::string& asked = call.request.in_path.find("episode")->second;
+  if (auto remembered = remembered_issue(desk, key, asked))
+    return {200, core::to_json(Value(std::move(*remembered))) + "\n"};
   std::optional<ValueMap> out;
   const core::WallTime now = desk.clock.now();
   const auto seen = desk.view.read([&](const TopicView& view) {
@@ -128,6 +131,10 @@ HttpAnswer show_issue(ApiDesk& desk, const ApiCall& call) {
     out = ValueMap{{"issue", issue_value(row)},
                    {"deliveries", std::move(deliveries)},
                    {"groups", groups_of(desk, key)},
+                   {"evidence", Value()},
+                   {"run", Value()},
+                   {"stop", Value()},
+                   {"issues_of_run", core::ValueList{}},
                    {"as_of", core::to_rfc3339(now)}};
   });
   if (!seen) return problem(seen.error());

@@ -89,7 +89,7 @@ HttpStream::Piece StreamReader::take() {
 }
 
 const std::vector<std::string>& StreamHub::types() {
-  static const std::vector<std::string> kTypes{"issue", "delivery", "command",
+  static const std::vector<std::string> kTypes{"issue", "delivery", "command", "run",
                                                "ack",   "silence",  "lag"};
   return kTypes;
 }

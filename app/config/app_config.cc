@@ -62,10 +62,10 @@ void check_foreign_topics(const config::Reader& root, const AppConfig& config) {
 }
 
 // Every top-level key but `rules`.
-constexpr std::array<std::string_view, 19> kSections{
+constexpr std::array<std::string_view, 20> kSections{
     "transport", "topics",   "cluster",        "labels",    "collect", "capture", "engine",
     "receivers", "route",    "inhibit_rules",  "router",    "http",    "log",     "plugins",
-    "reports",   "evidence", "time_intervals", "platforms", "stops"};
+    "reports",   "evidence", "time_intervals", "platforms", "stops",   "insights"};
 
 std::vector<std::string> files_of(const config::Reader& root, const AppConfig& config,
                                   const std::string& path) {
@@ -123,6 +123,8 @@ void read(config::Reader& root, AppConfig& out) {
     read(in, out.http);
     in.optional("external_url", out.external_url, "base of links in messages");
   });
+  root.section("insights", "events of runs, kept for the page",
+               [&](config::Reader& in) { insights::read(in, out.insights); });
   root.section("log", "our own log", [&](config::Reader& in) { read(in, out.log); });
   if (!root.describing()) {
     check_rule_receivers(root, out);

@@ -16,6 +16,7 @@
 #include "collectors/hook/hook.h"
 #include "config/config.h"
 #include "ingest/ingest.h"
+#include "insights/insights.h"
 #include "routing/routing.h"
 #include "rules/rules.h"
 
@@ -43,6 +44,7 @@ struct AppConfig {
   bool stops_dry_run = false;  // no stop is sent, whatever is armed
   HttpConfig http;
   std::string external_url;
+  insights::Config insights;
   LogConfig log;
   std::string version;  // hash of what was read: stamped on every notification
   // What a reload compares and watches (config_reload.h):

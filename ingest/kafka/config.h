@@ -97,7 +97,8 @@ struct KafkaContext {
   std::vector<TopicSpec> plan;
   core::Log& log;
   core::Telemetry& telemetry;
-  std::vector<TopicSpec> foreign = {};  // topics of the user's; their short names begin with a slash
+  std::vector<TopicSpec> foreign =
+      {};  // topics of the user's; their short names begin with a slash
 
   [[nodiscard]] std::string full_name(std::string_view topic) const {
     if (topic.starts_with('/')) return std::string(topic.substr(1));

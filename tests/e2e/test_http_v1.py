@@ -237,6 +237,7 @@ def test_answers_are_what_openapi_says(server, config, tmp_path):
     JournalWriter(tmp_path / "data").append(*[scalar("sick", "loss", "NaN" if step == 3 else 1.0, step, job="ill") for step in range(5)])
     assert wait_for(lambda: page.ask("GET", "/api/v1/deliveries", headers=bearer)[1]["items"], 60)
     key = page.ask("GET", "/api/v1/issues", headers=bearer)[1]["items"][0]["key"]
+    run = wait_for(lambda: page.ask("GET", "/api/v1/runs", headers=bearer)[1]["items"], 20)[0]["uid"]
     silence = page.ask("GET", "/api/v1/silences", headers=bearer)[1]["items"][0]["id"]
     group = page.ask("GET", f"/api/v1/groups?issue={key}", headers=bearer)[1]["items"][0]["hash"]
     schemas = {"components": {"schemas": as_json_schema(described["components"]["schemas"])}}
@@ -244,7 +245,7 @@ def test_answers_are_what_openapi_says(server, config, tmp_path):
     for path, methods in described["paths"].items():
         if "get" not in methods or path == "/api/v1/stream":
             continue
-        filled = path.replace("{key}", key).replace("{episode}", "newest").replace("{id}", silence).replace("{hash}", group)
+        filled = path.replace("{key}", key).replace("{episode}", "newest").replace("{id}", silence).replace("{hash}", group).replace("{run}", run)
         status, answer, headers = page.ask("GET", filled, headers=bearer)
         reply = methods["get"]["responses"][str(status)]
         [(kind, content)] = reply["content"].items()

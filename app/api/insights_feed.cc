@@ -1,0 +1,228 @@
+#include "app/api/insights_feed.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "core/topics.h"
+
+namespace tocsin::app {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto kPauseOfReading = 5s;  // after an error
+constexpr auto kForgetEvery = 1min;
+constexpr std::size_t kMostOfATurn = 1024;  // records of one transaction
+constexpr std::size_t kMostForgotten = 20;  // runs of one turn
+
+std::string store_path(const AppConfig& config) {
+  if (!config.insights.path.empty()) return config.insights.path;
+  if (config.transport.kafka.is_null()) return config.transport.journal + "/insights.db";
+  const char* state = std::getenv("STATE_DIRECTORY");
+  return std::string(state == nullptr ? "./tocsin-insights" : state) + "/insights.db";
+}
+
+}  // namespace
+
+// One source from its opening to its first error.
+class InsightsFeed::Reading final : private core::AssignmentListener {
+ public:
+  Reading(InsightsFeed& feed, insights::EventWriter& store) : feed_(feed), store_(store) {}
+  core::Status go(const std::stop_token& stop);
+
+ private:
+  void assigned(std::span<const core::Position> committed) override;
+  void revoked(std::span<const core::StreamPartition> /*partitions*/) override {}
+  void lost(std::span<const core::StreamPartition> /*partitions*/) override {}
+  core::Status begin(core::RecordSource& source);
+  void take(const core::RecordView& record);
+  void take_event(insights::KeptRecord kept, ingest::AnyEvent event);
+  void take_command(insights::KeptRecord kept, const core::RecordView& record);
+  core::Status commit(const core::RecordSource& source);
+
+  InsightsFeed& feed_;
+  insights::EventWriter& store_;
+  std::vector<core::StreamPartition> fresh_;  // assigned, not begun
+  core::WallTime tidied_{};
+};
+
+void InsightsFeed::Reading::assigned(std::span<const core::Position> committed) {
+  for (const core::Position& one : committed) fresh_.push_back(one.where);
+}
+
+core::Status InsightsFeed::Reading::begin(core::RecordSource& source) {
+  if (fresh_.empty()) return core::ok();
+  for (const core::Position& one : store_.positions()) {
+    if (std::find(fresh_.begin(), fresh_.end(), one.where) == fresh_.end()) continue;
+    if (auto status = source.seek(one); !status) return status;
+  }
+  const auto fresh = std::exchange(fresh_, {});
+  return source.resume(fresh);
+}
+
+void InsightsFeed::Reading::take_event(insights::KeptRecord kept, ingest::AnyEvent event) {
+  if (const auto* issue = std::get_if<core::Issue>(&event)) {
+    kept.record = ingest::encode_issue(*issue);
+    store_.saw(kept, *issue);
+  } else if (const auto* job = std::get_if<core::JobEvent>(&event)) {
+    kept.record = ingest::encode_registry(*job, feed_.cluster_);
+    store_.saw(kept, *job);
+  } else if (const auto* rule = std::get_if<core::RuleStatusEvent>(&event)) {
+    kept.record = ingest::encode_rule_status(*rule, feed_.cluster_);
+    store_.saw(kept, *rule);
+  }
+}
+
+void InsightsFeed::Reading::take_command(insights::KeptRecord kept,
+                                         const core::RecordView& record) {
+  const auto decoded = ingest::decode_command(record);
+  if (!decoded) return;
+  if (decoded->command) {
+    kept.record = ingest::encode_command(*decoded->command, "/" + feed_.cluster_ + "/router");
+    return store_.saw(kept, *decoded->command);
+  }
+  kept.record = ingest::withdraw_command(decoded->run, decoded->action);
+  store_.saw_control(kept, core::to_text(decoded->run));
+}
+
+// What cannot be read is passed over: who decides by it puts it into the dead letters.
+void InsightsFeed::Reading::take(const core::RecordView& record) {
+  insights::KeptRecord kept;
+  kept.partition = record.partition;
+  kept.offset = record.offset;
+  kept.timestamp = record.timestamp;
+  if (record.topic == core::topic::kRouterControl) {
+    kept.record.topic = record.topic;
+    kept.record.key = record.key.value_or("");
+    if (!record.tombstone) kept.record.value = std::string(record.text());
+    store_.saw_control(kept, "");
+  } else if (record.topic == core::topic::kCommands) {
+    take_command(std::move(kept), record);
+  } else if (record.topic == core::topic::kAcks) {
+    const auto ack = ingest::decode_ack(record);
+    if (!ack) return;
+    kept.record = ingest::encode_ack(*ack, feed_.cluster_);
+    store_.saw(kept, *ack);
+  } else if (record.topic == core::topic::kRouterDeliveries) {
+    const auto delivery = record.tombstone ? core::Result<core::Delivery>(core::Error{})
+                                           : ingest::decode_delivery(record);
+    if (!delivery) return;
+    kept.record =
+        ingest::encode_delivery(*delivery, core::wall_time(record.timestamp), feed_.cluster_);
+    store_.saw(kept, *delivery);
+  } else if (!record.tombstone) {
+    auto decoded = ingest::decode_event(record);
+    if (decoded) take_event(std::move(kept), std::move(decoded->event));
+  }
+}
+
+core::Status InsightsFeed::Reading::commit(const core::RecordSource& source) {
+  std::vector<core::Position> positions = source.positions();
+  std::erase_if(positions, [](const core::Position& one) { return one.next < 0; });
+  const std::set<std::string> changed = store_.changed();
+  if (auto status = store_.commit(positions); !status) return status;
+  for (const std::string& run : changed) {
+    const auto uid = core::parse_run_uid(run);
+    if (uid) feed_.hub_.publish("run", {*uid}, core::ValueMap{{"uid", run}});
+  }
+  return core::ok();
+}
+
+core::Status InsightsFeed::Reading::go(const std::stop_token& stop) {
+  ingest::SourceOptions options;
+  options.topics = {core::topic::kRegistry,         core::topic::kIssues,
+                    core::topic::kCommands,         core::topic::kAcks,
+                    core::topic::kRouterDeliveries, core::topic::kRouterControl};
+  options.start = ingest::Start::beginning;
+  options.listener = this;
+  auto source = feed_.transport_.source(options);
+  if (!source) return source.error();
+  while (!stop.stop_requested()) {
+    const auto read = (*source)->poll(100ms, kMostOfATurn,
+                                      [this](const core::RecordView& record) { take(record); });
+    if (!read && read.error().code != core::Code::data_loss) return read.error();
+    if (auto status = begin(**source); !status) return status;
+    if (!read || *read > 0) {
+      if (auto status = commit(**source); !status) return status;
+    }
+    if (read && *read == 0 && (*source)->at_end()) feed_.stand(true, "");
+    const core::WallTime now = feed_.clock_.now();
+    if (now - tidied_ < kForgetEvery) continue;
+    const auto gone =
+        store_.forget(now - feed_.config_.keep, feed_.config_.max_bytes.count, kMostForgotten);
+    if (!gone) return gone.error();
+    if (*gone < kMostForgotten) tidied_ = now;
+  }
+  return core::ok();
+}
+
+InsightsFeed::InsightsFeed(const AppConfig& config, ingest::Transport& transport,
+                           const core::Clock& clock, core::Log& log, StreamHub& hub)
+    : config_(config.insights),
+      path_(store_path(config)),
+      source_(transport.describe() + " " + config.topics.prefix),
+      cluster_(config.cluster),
+      transport_(transport),
+      clock_(clock),
+      log_(log),
+      hub_(hub) {
+  if (!config_.enabled) return;
+  thread_ = std::jthread([this](const std::stop_token& stop) {
+    pthread_setname_np(pthread_self(), "tocsin-insights");
+    run(stop);
+  });
+}
+
+InsightsFeed::~InsightsFeed() = default;  // asks the thread to stop, and joins it
+
+void InsightsFeed::stand(bool current, std::string trouble) {
+  const core::MutexLock lock(mutex_);
+  standing_ = {current, std::move(trouble)};
+}
+
+InsightsFeed::Standing InsightsFeed::standing() const {
+  const core::MutexLock lock(mutex_);
+  return standing_;
+}
+
+core::Result<std::unique_ptr<insights::EventReader>> InsightsFeed::reader() const {
+  if (!config_.enabled) return core::unavailable("insights.enabled is false: nothing is kept");
+  auto opened = insights::EventReader::open(path_);
+  if (opened) return opened;
+  const std::string trouble = standing().trouble;
+  return core::unavailable(trouble.empty() ? opened.error().message : trouble);
+}
+
+void InsightsFeed::run(const std::stop_token& stop) {
+  core::Mutex quiet;
+  core::StoppableCondVar wake;
+  std::string told;
+  while (!stop.stop_requested()) {
+    if (const auto status = follow(stop); !status) {
+      const std::string& why = status.error().message;
+      if (std::exchange(told, why) != why) log_.warn("insights_failed", {{"error", why}});
+      stand(false, why);
+    }
+    const core::MutexLock lock(quiet);
+    wake.wait_for(quiet, stop, kPauseOfReading, [] { return false; });
+  }
+}
+
+core::Status InsightsFeed::follow(const std::stop_token& stop) {
+  if (auto reached = transport_.ping(5s); !reached) return reached.error();
+  std::string moved;
+  auto store = insights::EventWriter::open(path_, source_, moved);
+  if (!moved.empty())
+    log_.warn("insights_begun_anew",
+              {{"store", path_}, {"moved_to", path_ + ".aside"}, {"error", moved}});
+  if (!store) return store.error();
+  return Reading(*this, **store).go(stop);
+}
+
+}  // namespace tocsin::app

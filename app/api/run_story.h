@@ -1,0 +1,44 @@
+// All that the store has of one run, told as the live lists tell it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/api/histories.h"
+#include "app/view/topic_view.h"
+#include "core/value.h"
+#include "insights/insights.h"
+
+namespace tocsin::app {
+
+/// Made for one request.
+class RunStory {
+ public:
+  /// `event_id`: a report of the episode that is wanted, which may not be the newest; may be empty.
+  RunStory(const std::vector<insights::KeptRecord>& events, const std::string& event_id);
+
+  [[nodiscard]] const TopicView& view() const { return view_; }
+  [[nodiscard]] const RecentDeliveries& deliveries() const { return deliveries_; }
+  /// The stop of the run and what came of it; null: nobody asked.
+  [[nodiscard]] core::Value stop(const std::string& run) const;
+  /// Rules that have something to tell, with their status.
+  [[nodiscard]] core::ValueList rules() const;
+  /// What happened, newest first: {time, kind, text, detail, key, step, state}.
+  [[nodiscard]] core::ValueList history() const;
+
+ private:
+  void note(const insights::KeptRecord& kept);
+  void note_event(const insights::KeptRecord& kept);
+  void line(std::int64_t at, std::string kind, std::string text, std::string detail,
+            core::ValueMap more = {});
+
+  TopicView view_;
+  RecentDeliveries deliveries_;
+  core::ValueList lines_;  // oldest first
+};
+
+core::Value run_row(const insights::RunLine& run, const std::vector<insights::IssueLine>& issues);
+core::Value issue_row(const insights::IssueLine& issue, const insights::RunLine* run);
+
+}  // namespace tocsin::app

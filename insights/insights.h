@@ -1,0 +1,8 @@
+// Door of insights: what happened to runs, kept for looking back, and the pages that show it.
+#pragma once
+
+#include "insights/config.h"              // the `insights` section
+#include "insights/pages/page_table.h"    // the files of the page, as the program carries them
+#include "insights/store/event_reader.h"  // questions to the store
+#include "insights/store/event_writer.h"  // events into the store
+#include "insights/store/kept_record.h"   // a record as the store keeps it

@@ -1,0 +1,119 @@
+#include "insights/store/database.h"
+
+#include <utility>
+
+namespace tocsin::insights {
+namespace {
+
+constexpr int kWaitForWriterMs = 2000;
+
+bool is_damage(int code) { return code == SQLITE_CORRUPT || code == SQLITE_NOTADB; }
+
+}  // namespace
+
+StoreStatement& StoreStatement::bind(int at, std::int64_t value) {
+  sqlite3_bind_int64(statement_.get(), at, value);
+  return *this;
+}
+StoreStatement& StoreStatement::bind(int at, std::string_view text) {
+  sqlite3_bind_text64(statement_.get(), at, text.data(), text.size(), SQLITE_TRANSIENT,
+                      SQLITE_UTF8);
+  return *this;
+}
+StoreStatement& StoreStatement::bind(int at, const std::optional<std::int64_t>& value) {
+  if (value) return bind(at, *value);
+  sqlite3_bind_null(statement_.get(), at);
+  return *this;
+}
+StoreStatement& StoreStatement::bind(int at, const std::optional<std::string>& text) {
+  if (text) return bind(at, std::string_view(*text));
+  sqlite3_bind_null(statement_.get(), at);
+  return *this;
+}
+StoreStatement& StoreStatement::bind_blob(int at, std::string_view bytes) {
+  sqlite3_bind_blob64(statement_.get(), at, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
+  return *this;
+}
+
+bool StoreStatement::next() {
+  if (!statement_) return false;
+  const int code = sqlite3_step(statement_.get());
+  if (code == SQLITE_ROW) return true;
+  if (code != SQLITE_DONE && *failed_ == SQLITE_OK) *failed_ = code;
+  return false;
+}
+
+void StoreStatement::run() {
+  while (next()) {
+  }
+  reset();
+}
+
+void StoreStatement::reset() {
+  if (!statement_) return;
+  sqlite3_reset(statement_.get());
+  sqlite3_clear_bindings(statement_.get());
+}
+
+std::int64_t StoreStatement::integer(int column) const {
+  return sqlite3_column_int64(statement_.get(), column);
+}
+std::string StoreStatement::text(int column) const {
+  const auto* bytes = static_cast<const char*>(sqlite3_column_blob(statement_.get(), column));
+  const int size = sqlite3_column_bytes(statement_.get(), column);
+  return bytes == nullptr ? std::string() : std::string(bytes, static_cast<std::size_t>(size));
+}
+bool StoreStatement::null(int column) const {
+  return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL;
+}
+std::optional<std::int64_t> StoreStatement::maybe(int column) const {
+  return null(column) ? std::nullopt : std::optional<std::int64_t>(integer(column));
+}
+
+core::Result<std::unique_ptr<StoreDatabase>> StoreDatabase::open(const std::string& path,
+                                                                 bool write) {
+  std::unique_ptr<StoreDatabase> out(new StoreDatabase(path));
+  const int flags = (write ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READWRITE) |
+                    SQLITE_OPEN_NOMUTEX;
+  if (const int code = sqlite3_open_v2(path.c_str(), &out->handle_, flags, nullptr);
+      code != SQLITE_OK) {
+    return core::unavailable(path + ": " + sqlite3_errstr(code));
+  }
+  sqlite3_busy_timeout(out->handle_, kWaitForWriterMs);
+  if (!write) out->run("PRAGMA query_only = 1");
+  if (auto status = out->failure(); !status) return status.error();
+  return out;
+}
+
+StoreDatabase::~StoreDatabase() { sqlite3_close_v2(handle_); }
+
+StoreStatement StoreDatabase::prepare(std::string_view sql) {
+  StoreStatement out;
+  sqlite3_stmt* made = nullptr;
+  const int code =
+      sqlite3_prepare_v2(handle_, sql.data(), static_cast<int>(sql.size()), &made, nullptr);
+  if (code != SQLITE_OK && failed_ == SQLITE_OK) failed_ = code;
+  out.statement_.reset(made);
+  out.failed_ = &failed_;
+  return out;
+}
+
+void StoreDatabase::run(const char* sql) {
+  const int code = sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK && failed_ == SQLITE_OK) failed_ = code;
+}
+
+std::int64_t StoreDatabase::number(std::string_view sql) {
+  StoreStatement statement = prepare(sql);
+  return statement.next() ? statement.integer(0) : 0;
+}
+
+core::Status StoreDatabase::failure() {
+  const int code = std::exchange(failed_, SQLITE_OK);
+  if (code == SQLITE_OK) return core::ok();
+  const std::string what = path_ + ": " + sqlite3_errstr(code);
+  if (is_damage(code & 0xff)) return core::Error{core::Code::data_loss, what};
+  return core::unavailable(what);
+}
+
+}  // namespace tocsin::insights

@@ -1,0 +1,77 @@
+// Questions to the store. Each is one short read; a reader is made for one request.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/identity.h"
+#include "core/result.h"
+#include "insights/store/kept_record.h"
+
+namespace tocsin::insights {
+
+class StoreDatabase;
+class StoreStatement;
+
+/// One row of the list of runs. Times are microseconds, UTC.
+struct RunLine {
+  std::string uid, job, phase, outcome, labels;  // labels: a JSON object
+  std::int64_t attempt = 0, world = 0, heard = 0;
+  std::optional<std::int64_t> step, started, ended;
+  std::int64_t open_issues = 0, issues = 0, worst = 0;
+  std::int64_t told = 0;  // deliveries that arrived, of its issues
+};
+
+/// One episode of an issue.
+struct IssueLine {
+  std::string key, event_id, run, rule, mode, tensor, worker, summary;
+  std::int64_t ordinal = 0;
+  std::optional<std::int64_t> episode;  // as people were told of it
+  std::int64_t attempt = 0, severity = 0, opened = 0, heard = 0, reports = 0;
+  bool firing = false, first_sign = false;
+  std::optional<std::int64_t> closed, step;
+};
+
+struct StoreSize {
+  std::int64_t runs = 0, issues = 0, events = 0, bytes = 0;
+};
+
+class EventReader {
+ public:
+  static constexpr std::size_t kMostEvents = 20'000;  // of one run
+  /// unavailable: there is no store yet, or it cannot be read.
+  static core::Result<std::unique_ptr<EventReader>> open(const std::string& path);
+
+  /// The runs heard of last, behind `heard` (microseconds) and `uid`; nullopt: from the newest.
+  struct After {
+    std::int64_t heard = 0;
+    std::string uid;
+  };
+  std::vector<RunLine> runs(const std::optional<After>& after, std::size_t most);
+  /// By uid or, of at least four characters, its only beginning.
+  std::optional<RunLine> run(std::string_view uid);
+  std::vector<IssueLine> issues_of(const std::string& run, std::size_t most = 1000);
+  /// `episode`: its number as people were told, its number here, or "newest".
+  std::optional<IssueLine> issue(const std::string& key, std::string_view episode);
+  /// The episode with a report of this id.
+  std::optional<IssueLine> issue_of_event(const std::string& event_id);
+  /// Everything of the run and its issues, and silences and acknowledgements, in the order of time.
+  std::vector<KeptRecord> events_of(const std::string& run, std::size_t most = kMostEvents);
+  /// Everything of an issue that has no run.
+  std::vector<KeptRecord> events_of_issue(const std::string& key, std::size_t most = kMostEvents);
+  StoreSize size();
+  /// What failed while reading, if anything did.
+  core::Status failure();
+  ~EventReader();
+
+ private:
+  explicit EventReader(std::unique_ptr<StoreDatabase> database);
+  std::vector<KeptRecord> records(StoreStatement& statement);
+  std::unique_ptr<StoreDatabase> database_;
+};
+
+}  // namespace tocsin::insights

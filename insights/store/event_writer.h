@@ -1,0 +1,78 @@
+// Events into the store, each with where it came from, in transactions that hold the positions too.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/command.h"
+#include "core/identity.h"
+#include "core/issue.h"
+#include "core/notification.h"
+#include "core/result.h"
+#include "core/time.h"
+#include "insights/store/kept_record.h"
+
+namespace tocsin::insights {
+
+class StoreDatabase;
+
+/// The one writer of a store. Not thread-safe. What fails shows at commit(), which then has written
+/// nothing.
+class EventWriter {
+ public:
+  /// Opens or makes it. A file that is damaged or of another version is moved aside, named in
+  /// `moved`, and begun anew; another program's file is failed_precondition. `source`: what is read;
+  /// a store of something else is begun anew too. unavailable: another process writes it.
+  static core::Result<std::unique_ptr<EventWriter>> open(const std::string& path,
+                                                         std::string_view source,
+                                                         std::string& moved);
+  ~EventWriter();
+  EventWriter(const EventWriter&) = delete;
+  EventWriter& operator=(const EventWriter&) = delete;
+
+  /// Where to read on from.
+  [[nodiscard]] std::vector<core::Position> positions();
+
+  void saw(const KeptRecord& kept, const core::Issue& issue);
+  void saw(const KeptRecord& kept, const core::JobEvent& job);
+  void saw(const KeptRecord& kept, const core::RuleStatusEvent& rule);
+  void saw(const KeptRecord& kept, const core::Command& command);
+  void saw(const KeptRecord& kept, const core::Ack& ack);
+  void saw(const KeptRecord& kept, const core::Delivery& delivery);
+  /// A record that replaces the one of the same key: silences, acknowledgements, withdrawn commands.
+  void saw_control(const KeptRecord& kept, std::string_view run);
+
+  /// Makes durable what was seen together with the positions, and forgets the runs that changed.
+  core::Status commit(const std::vector<core::Position>& positions);
+  /// Runs of which something was seen since the last commit.
+  [[nodiscard]] const std::set<std::string>& changed() const { return changed_; }
+
+  /// Forgets runs unheard of since before `before`, and the least lately heard ones while the file is
+  /// larger than `max_bytes`; at most `most` runs at once. How many it has forgotten.
+  core::Result<std::size_t> forget(core::WallTime before, std::uint64_t max_bytes,
+                                   std::size_t most);
+
+ private:
+  class Lock;
+  EventWriter(std::unique_ptr<StoreDatabase> database, std::unique_ptr<Lock> lock);
+  void begin();
+  /// The row's number.
+  std::int64_t keep(const KeptRecord& kept, std::string_view slot, std::string_view kind,
+                    std::string_view run);
+  void note_run(const core::RunUid& run);
+  void forget_run(const std::string& uid);
+
+  std::unique_ptr<Lock> lock_;
+  std::unique_ptr<StoreDatabase> database_;
+  bool open_ = false;  // a transaction is
+  std::set<std::string> changed_;
+  struct Statements;
+  std::unique_ptr<Statements> do_;
+};
+
+}  // namespace tocsin::insights

@@ -1,0 +1,99 @@
+// Questions to /api/v1, and the one stream that says when to ask again.
+import { signal } from "@preact/signals";
+
+export interface IssueRow {
+  key: string; episode: number; event_id: string; rule: string; severity: string; status: string;
+  first_sign: boolean; summary: string; attempt: number; mode: string | null; step: number | null;
+  tensor: string | null; worker: string | null; starts_at: string; ends_at: string | null; reports: number;
+}
+export interface RunRow {
+  uid: string; job: string | null; labels: Record<string, string>; state: "running" | "ended";
+  outcome: string | null; attempt: number; world_size: number; step: number | null;
+  started_at: string | null; ended_at: string | null; heard_at: string;
+  issues: { open: number; total: number }; told: number; headline: IssueRow | null;
+}
+export interface Delivery {
+  id: string; time: string; integration: string; type: string; receiver: string; state: string;
+  code: string | null; detail: string | null; latency_ms: number; reason: string; attempt: number;
+}
+export interface Stop {
+  state: string; mode: string; requested_by: string | null; requested_at: string; rule: string | null;
+  reason: string | null; step: number | null; checkpoint_failure: string | null; exit_code: number | null;
+  checkpoint: { path: string; host: string | null; bytes: number; step: number | null } | null;
+  ranks: { asked: number; heard: number; stopped: number; refused: number };
+}
+export interface Evidence {
+  observed?: { name: string; value: number | string }; operator?: string;
+  threshold?: { name: string; value: number | string };
+  tensor?: { name: string; shape?: number[]; collection?: string; dtype?: string };
+  affected?: { hit: number; evaluated: number; worst: { unit: string; value: number | string }[] };
+  values?: Record<string, unknown>;
+}
+export interface Issue {
+  key: string; episode: number | null; event_id: string; rule: string; severity: string; status: string;
+  resolution: string | null; summary: string; description: string | null; recommendation: string | null;
+  runbook_url: string | null; labels: Record<string, string>; run: { uid: string; attempt: number } | null;
+  job: string | null; step: number | null; mode: string | null; tensor: string | null; worker: string | null;
+  starts_at: string | null; ends_at: string | null; ending: { summary: string; step: number | null } | null;
+  caused_by: { key: string; rule: string; step: number | null }[]; silenced_by: string[]; reports: number;
+}
+export interface IssuePage {
+  issue: Issue; deliveries: Delivery[]; evidence: Evidence | null; run: RunRow | null; stop: Stop | null;
+  issues_of_run: IssueRow[]; as_of: string;
+}
+export interface RunPage {
+  run: RunRow; issues: IssueRow[]; stop: Stop | null; deliveries: Delivery[]; as_of: string;
+  rules: { rule: string; status: string; reason: string | null; missing: string[] }[];
+}
+export interface HistoryLine {
+  time: string; kind: string; text: string; detail: string | null; key?: string; severity?: string;
+  state?: string; step?: number | null;
+}
+export interface Status { version: string; cluster: string; since: string; auth: string; who: { name: string; role: string } }
+
+export class Refused extends Error {
+  constructor(readonly status: number, message: string) { super(message); }
+}
+
+export async function ask<T>(path: string): Promise<T> {
+  const answer = await fetch(`/api/v1${path}`, { headers: { Accept: "application/json" } });
+  const body = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Refused(answer.status, body.detail ?? `the server answered ${answer.status}`);
+  return body as T;
+}
+
+export async function sign_in(token: string): Promise<void> {
+  const answer = await fetch("/api/v1/session", {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ token }),
+  });
+  if (answer.ok) return;
+  const body = await answer.json().catch(() => ({}));
+  throw new Refused(answer.status, body.detail ?? "the token was refused");
+}
+
+// Counts up whenever a run has changed: who shows one asks again.
+export const changed = signal(0);
+export const live = signal(false);
+let stream: EventSource | null = null;
+
+function open_stream(): void {
+  stream = new EventSource("/api/v1/stream");
+  let due = 0;
+  const soon = () => {
+    if (due) return;
+    due = window.setTimeout(() => { due = 0; changed.value += 1; }, 250);
+  };
+  stream.addEventListener("hello", () => { live.value = true; soon(); });
+  for (const type of ["run", "silence", "reset"]) stream.addEventListener(type, soon);
+  stream.onerror = () => { live.value = false; };
+}
+
+// A hidden tab holds no connection: a browser has six for all tabs of a server.
+export function follow(): void {
+  const look = () => {
+    if (document.hidden) { stream?.close(); stream = null; live.value = false; }
+    else if (!stream) open_stream();
+  };
+  document.addEventListener("visibilitychange", look);
+  look();
+}

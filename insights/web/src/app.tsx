@@ -1,0 +1,33 @@
+// The frame, and which screen an address names.
+import { render } from "preact";
+import { follow, live } from "./api";
+import { IssueScreen } from "./issue";
+import { Link } from "./parts";
+import { place } from "./place";
+import { HistoryScreen, RunScreen } from "./run";
+import { RunsScreen } from "./runs";
+import { SystemScreen } from "./system";
+
+function Screen() {
+  const parts = place.value.path.split("/").filter(Boolean).map(decodeURIComponent);
+  const [room, first, second] = parts;
+  if (!room) return <RunsScreen />;
+  if (room === "system") return <SystemScreen />;
+  if (room === "issues" && first) return <IssueScreen issue_key={first} episode={second ?? "newest"} />;
+  if (room === "runs" && first) return second === "history" ? <HistoryScreen uid={first} /> : <RunScreen uid={first} />;
+  return <p>There is no such page. <Link to="/">Runs</Link></p>;
+}
+
+function App() {
+  return (
+    <>
+      <a class="skip" href="#main">To the content</a>
+      <nav class="bar" aria-label="main"><b>tocsin</b><Link to="/">Runs</Link><Link to="/system">System</Link>
+        <span class={live.value ? "live good" : "live dim"} role="status">{live.value ? "● live" : "○ not live"}</span></nav>
+      <main id="main"><Screen /></main>
+    </>
+  );
+}
+
+follow();
+render(<App />, document.getElementById("app")!);

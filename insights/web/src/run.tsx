@@ -1,0 +1,57 @@
+// A run: is it healthy, was it stopped, what happened to it in order.
+import { ask, type HistoryLine, type RunPage, type RunRow } from "./api";
+import { Asked, IssueLink, Link, Moment, Panel, Severity } from "./parts";
+import { attempt_words, outcome_words } from "./runs";
+import { Done, Told } from "./told";
+
+function Head({ run, at }: { run: RunRow; at: "overview" | "history" }) {
+  const tab = (name: string, to: string, here: boolean) =>
+    here ? <b aria-current="page">{name}</b> : <Link to={to}>{name}</Link>;
+  return (
+    <header class="head">
+      <p class="dim">run {run.uid}</p>
+      <h1>{run.job || "no job name"}: {outcome_words(run)}</h1>
+      <p>{run.step !== null && <>step <b>{run.step}</b> · </>}{run.world_size} {run.world_size === 1 ? "rank" : "ranks"}{attempt_words(run.attempt)} · began <Moment at={run.started_at} />{run.ended_at && <> · ended <Moment at={run.ended_at} /></>}</p>
+      {Object.keys(run.labels).length > 0 && <p class="dim">{Object.entries(run.labels).map(([name, value]) => `${name}=${value}`).join(" ")}</p>}
+      <nav class="tabs" aria-label="of this run">{tab("Overview", `/runs/${run.uid}`, at === "overview")}{tab("History", `/runs/${run.uid}/history`, at === "history")}</nav>
+    </header>
+  );
+}
+
+export function RunScreen({ uid }: { uid: string }) {
+  return (
+    <Asked<RunPage> name={`/runs/${uid}`} load={() => ask(`/runs/${encodeURIComponent(uid)}`)}>{(answer) => {
+      document.title = `${answer.run.job ?? answer.run.uid} · Tocsin`;
+      const failing = answer.rules.filter((rule) => rule.reason || rule.missing.length > 0);
+      return <>
+        <Head run={answer.run} at="overview" />
+        <Panel title={`Issues ${answer.issues.length}`}>
+          {answer.issues.length === 0 ? <p class="good">None.</p> :
+            <ul class="lines">{answer.issues.map((one) => (
+              <li key={`${one.key}/${one.episode}`}><Severity of={one.severity} /> <IssueLink issue={one} />
+                <span class="dim"> {one.status === "firing" ? "firing" : "over"}{one.first_sign && ", first sign"}</span></li>))}</ul>}
+        </Panel>
+        <div class="columns"><Done stop={answer.stop} /><Told deliveries={answer.deliveries} /></div>
+        {failing.length > 0 && <Panel title="Rules that lack something">
+          <ul class="lines">{failing.map((rule) => <li key={rule.rule}><b>{rule.rule}</b> {rule.status}: {[rule.reason, ...rule.missing].filter(Boolean).join(", ")}</li>)}</ul></Panel>}
+      </>;
+    }}</Asked>
+  );
+}
+
+export function HistoryScreen({ uid }: { uid: string }) {
+  interface Answer { run: RunRow; items: HistoryLine[] }
+  return (
+    <Asked<Answer> name={`/runs/${uid}/history`} load={() => ask(`/runs/${encodeURIComponent(uid)}/history`)}>{(answer) => (
+      <>
+        <Head run={answer.run} at="history" />
+        <Panel title="What happened, newest first">
+          <ol class="history">{answer.items.map((line, at) => (
+            <li key={at}><span class="dim"><Moment at={line.time} /></span> <span class="kind">{line.kind}</span>{" "}
+              <span>{line.key ? <Link to={`/issues/${encodeURIComponent(line.key)}/newest`}>{line.text}</Link> : line.text}
+                {line.state && ` · ${line.state.replaceAll("_", " ")}`}{line.step != null && ` · step ${line.step}`}
+                {line.detail && <span class="dim"> {line.detail}</span>}</span></li>))}</ol>
+        </Panel>
+      </>)}</Asked>
+  );
+}

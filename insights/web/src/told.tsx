@@ -1,0 +1,50 @@
+// Who was told, and what was done.
+import type { Delivery, Stop } from "./api";
+import { Moment, Panel } from "./parts";
+
+// Of each message its end; an attempt that is still to be followed by another stays until then. A stop is
+// what was done.
+function newest(deliveries: Delivery[]): Delivery[] {
+  const by_message = new Map<string, Delivery>();
+  for (const one of deliveries) if (one.type !== "stop_training") by_message.set(`${one.integration} ${one.reason}`, one);
+  return [...by_message.values()];
+}
+
+const ARRIVED = new Set(["delivered", "delivered_via_digest"]);
+
+export function Told({ deliveries }: { deliveries: Delivery[] }) {
+  const shown = newest(deliveries);
+  return (
+    <Panel title="Who was told" id="told">
+      {shown.length === 0 ? <p>Nobody.</p> :
+        <ul class="lines">{shown.map((one) => (
+          <li key={one.id}>
+            <span class={ARRIVED.has(one.state) ? "good" : "bad"}>{ARRIVED.has(one.state) ? "✓" : "✗"}</span>{" "}
+            <b>{one.receiver}</b> by {one.type}: {one.state.replaceAll("_", " ")}
+            {one.code && <span class="dim"> {one.code}</span>}{" "}
+            <span class="dim">{one.latency_ms} ms · <Moment at={one.time} /></span>
+            {!ARRIVED.has(one.state) && one.detail && <div class="dim">{one.detail}</div>}
+          </li>))}</ul>}
+    </Panel>
+  );
+}
+
+const bytes = (count: number) =>
+  count < 1e6 ? `${Math.round(count / 1e3)} kB` : count < 1e9 ? `${(count / 1e6).toFixed(1)} MB` : `${(count / 1e9).toFixed(1)} GB`;
+
+export function Done({ stop }: { stop: Stop | null }) {
+  if (!stop) return <Panel title="What was done" id="done"><p>Nothing: the run was not asked to stop.</p></Panel>;
+  const saved = stop.checkpoint;
+  return (
+    <Panel title="What was done" id="done">
+      <p><b>Stop: {stop.state.replaceAll("_", " ")}</b>{stop.step !== null && ` at step ${stop.step}`}
+        {stop.exit_code !== null && `, exit code ${stop.exit_code}`}</p>
+      <p>Asked by {stop.rule ? `the rule ${stop.rule}` : stop.requested_by ?? "a person"} <span class="dim"><Moment at={stop.requested_at} /></span></p>
+      {stop.reason && <p>Because {stop.reason}</p>}
+      {stop.ranks.asked > 0 && <p>{stop.ranks.stopped} of {stop.ranks.asked} ranks stopped{stop.ranks.refused > 0 && `, ${stop.ranks.refused} refused`}</p>}
+      {saved ? <p>Checkpoint{saved.step !== null && ` of step ${saved.step}`}: <code>{saved.path}</code>
+        {saved.host && <> on <b>{saved.host}</b></>}{saved.bytes > 0 && <span class="dim"> {bytes(saved.bytes)}</span>}</p>
+        : <p>No checkpoint{stop.checkpoint_failure ? `: ${stop.checkpoint_failure}` : " was saved."}</p>}
+    </Panel>
+  );
+}
