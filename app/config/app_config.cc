@@ -122,6 +122,10 @@ void read(config::Reader& root, AppConfig& out) {
   root.section("http", "metrics and health", [&](config::Reader& in) {
     read(in, out.http);
     in.optional("external_url", out.external_url, "base of links in messages");
+    while (out.external_url.ends_with('/')) out.external_url.pop_back();
+    if (out.external_url.find_first_of("?#") != std::string::npos) {
+      in.error("external_url", "expected an address without ? and #: paths of pages follow it");
+    }
   });
   root.section("insights", "events of runs, kept for the page",
                [&](config::Reader& in) { insights::read(in, out.insights); });
