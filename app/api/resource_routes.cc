@@ -107,14 +107,26 @@ core::ValueList groups_of(const ApiDesk& desk, const std::string& key) {
   return out;
 }
 
+IssueNow issue_now(ApiDesk& desk, const std::string& key, core::WallTime now) {
+  IssueNow out;
+  // While the topics are still being read, the store alone answers.
+  (void)desk.view.read([&](const TopicView& view) {
+    const auto found = view.issues().find(key);
+    if (found == view.issues().end()) return;
+    out.held = HeldBackView(view, desk.sight(), now).of(view, key, found->second);
+    out.groups = groups_of(desk, key);
+  });
+  return out;
+}
+
 // All that is known of it: its deliveries too, and its groups.
 HttpAnswer show_issue(ApiDesk& desk, const ApiCall& call) {
   const std::string& key = call.request.in_path.find("key")->second;
   const std::string& asked = call.request.in_path.find("episode")->second;
-  if (auto remembered = remembered_issue(desk, key, asked))
+  const core::WallTime now = desk.clock.now();
+  if (auto remembered = remembered_issue(desk, key, asked, issue_now(desk, key, now)))
     return {200, core::to_json(Value(std::move(*remembered))) + "\n"};
   std::optional<ValueMap> out;
-  const core::WallTime now = desk.clock.now();
   const auto seen = desk.view.read([&](const TopicView& view) {
     const auto found = view.issues().find(key);
     if (found == view.issues().end()) return;

@@ -150,7 +150,7 @@ Value evidence_of(const core::Issue& issue) {
 }  // namespace
 
 std::optional<ValueMap> remembered_issue(ApiDesk& desk, const std::string& key,
-                                         const std::string& episode) {
+                                         const std::string& episode, IssueNow now_is) {
   auto store = desk.insights.reader();
   if (!store) return std::nullopt;
   const auto line = (*store)->issue(key, episode);
@@ -165,7 +165,8 @@ std::optional<ValueMap> remembered_issue(ApiDesk& desk, const std::string& key,
   if (seen == story.view().found().end()) return std::nullopt;
   const core::WallTime now = desk.clock.now();
   const auto number = static_cast<std::uint64_t>(line->episode.value_or(line->ordinal));
-  const ReadSilences silences(story.view());
+  const IssueState state = state_of(story.view(), seen->second.newest, desk.resolve_timeout, now);
+  if (state.status != core::IssueStatus::firing) now_is.held = {};
   ValueList deliveries;
   for (const auto& entry : story.deliveries().entries()) {
     for (const core::IssueRef& one : entry.delivery.issues) {
@@ -176,10 +177,9 @@ std::optional<ValueMap> remembered_issue(ApiDesk& desk, const std::string& key,
   ValueList others;
   for (const auto& one : issues) others.push_back(issue_row(one, run ? &*run : nullptr));
   return ValueMap{
-      {"issue", issue_value({key, seen->second,
-                             state_of(story.view(), seen->second.newest, desk.resolve_timeout, now),
-                             number, silences.holding(seen->second.newest.labels, now)})},
+      {"issue", issue_value({key, seen->second, state, number, std::move(now_is.held)})},
       {"deliveries", std::move(deliveries)},
+      {"groups", std::move(now_is.groups)},
       {"evidence", evidence_of(seen->second.newest)},
       {"run", run ? run_row(*run, issues) : Value()},
       {"stop", story.stop(line->run)},
