@@ -16,7 +16,7 @@ ROWS = [
         ("Routers that lead", "none", "stat", "Exactly one. None: nobody is told of anything.",
          [(f"sum(tocsin_router_lease_held{SCOPE})", "leaders")]),
         ("Issues that fire", "none", "stat", "What people have to look at now.",
-         [(f'sum(tocsin_router_issues{{instance=~"$instance",state="firing"}})', "firing")]),
+         [('sum(tocsin_router_issues{instance=~"$instance",state="firing"})', "firing")]),
         ("Oldest undelivered message", "s", "stat", "Minutes: a far side does not answer.",
          [(f"max(tocsin_router_notification_oldest_pending_seconds{BY})", "age")]),
         ("Given up in an hour", "none", "stat", "Above 0: look at `tocsin dlq list`.",

@@ -321,7 +321,8 @@ void StopApprovals::follow_quorum(StopRequest& request, const Turn& turn, Due& o
 
 void StopApprovals::suspicions_over(const Turn& turn, Due& out) {
   for (auto one = cleared_.begin(); one != cleared_.end();) {
-    const auto& [rule, at] = *one;
+    const std::string& rule = one->first;
+    const WallTime at = one->second;
     const bool waits = std::any_of(requests_.begin(), requests_.end(), [&](const auto& kept) {
       return waits_for_suspicion(kept.second) && kept.second.reason.rule == rule;
     });

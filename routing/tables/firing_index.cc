@@ -107,11 +107,6 @@ const FiringIndex::Bucket* FiringIndex::find(const Question& question,
   return found == question.buckets.end() ? nullptr : &found->second;
 }
 
-bool FiringIndex::any(std::size_t question, const core::Labels& labels, bool but_apart,
-                      WallTime tick) const {
-  return deciding(question, labels, but_apart, tick) != nullptr;
-}
-
 const IssueState* FiringIndex::deciding(std::size_t question, const core::Labels& labels,
                                         bool but_apart, WallTime tick) const {
   const Question& one = questions_[question];

@@ -48,14 +48,11 @@ class FiringIndex {
   /// After a restart, when all that fire are followed: this issue ended at `at` and counts no longer.
   void recall_end(const IssueState& state, core::WallTime at);
 
-  /// Is there an issue that counts at `tick`, for an issue of these labels? `but_apart`: none that
-  /// meets FiringQuestion::apart.
-  [[nodiscard]] bool any(std::size_t question, const core::Labels& labels, bool but_apart,
-                         core::WallTime tick) const;
-  /// The issue by which any() is true; of several the one that counts longest. null: it is false.
+  /// The issue that counts at `tick` for an issue of these labels; of several the one that counts
+  /// longest; null: none does. `but_apart`: none that meets FiringQuestion::apart.
   [[nodiscard]] const IssueState* deciding(std::size_t question, const core::Labels& labels,
                                            bool but_apart, core::WallTime tick) const;
-  /// May any() for these labels have changed from `since` until `now`? May say so too often.
+  /// May the answer of deciding() have changed from `since` until `now`? May say so too often.
   [[nodiscard]] bool may_differ(std::size_t question, const core::Labels& labels,
                                 core::WallTime since, core::WallTime now) const;
   /// The same for any labels.

@@ -5,7 +5,7 @@ import re
 import sys
 
 from tests.support import journal
-from tests.support.on_call import ask, in_state, issue, issue_event, router
+from tests.support.on_call import in_state, issue, issue_event, router
 from tests.support.program import run_cli
 from tests.support.receiver import wait_for
 from tests.support.webhook_receiver import WebhookReceiver
