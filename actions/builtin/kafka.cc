@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::size_t kMaxTopic = 249;
 constexpr std::size_t kMaxEvent = std::size_t{1} << 20;
+constexpr std::string_view kStructured = "application/cloudevents+json; charset=UTF-8";
 constexpr std::array<std::string_view, 6> kKeyNames{"group", "run",     "job",
                                                     "rule",  "cluster", "integration"};
 
@@ -46,7 +47,7 @@ core::Value key_view(const core::Notification& notification, const std::string& 
   if (!notification.issues.empty()) {
     const core::Issue& top = notification.issues.front().issue;
     out.emplace_back("run", top.run.uid.nil() ? std::string() : to_text(top.run.uid));
-    out.emplace_back("job", top.run.job.empty() ? std::string(top.labels.get("job")) : top.run.job);
+    out.emplace_back("job", top.run.job);
     out.emplace_back("rule", top.rule);
   }
   return out;
@@ -84,7 +85,11 @@ class KafkaTopic final : public core::Action {
 
   [[nodiscard]] core::Result<std::string> render(
       const core::Notification& notification) const override {
-    return core::to_json(cloud_event(notification, sender_));
+    auto key = key_.render(key_view(notification, sender_.cluster));
+    if (!key) return key.error();
+    return stored({std::string(kStructured),
+                   core::to_json(cloud_event(notification, sender_)),
+                   {{"key", std::move(*key)}}});
   }
 
   core::AttemptOutcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,
@@ -105,22 +110,25 @@ class KafkaTopic final : public core::Action {
   }
 
  private:
+  // Of what was stored when it was decided: later only ids of the issues are at hand.
   [[nodiscard]] core::Result<core::OutRecord> record_of(
       const core::Notification& notification) const {
+    std::string kept = notification.rendered;
+    if (kept.empty()) {
+      auto fresh = render(notification);
+      if (!fresh) return fresh.error();
+      kept = std::move(*fresh);
+    }
+    const auto rendered = parse_rendered(kept);
+    if (!rendered) return rendered.error();
     core::OutRecord out;
     out.topic = "/" + cfg_.topic;  // a name of its own, not one of Tocsin's
-    auto key = key_.render(key_view(notification, sender_.cluster));
-    if (!key) return key.error();
-    out.key = std::move(*key);
-    std::string event = notification.rendered;
-    if (event.empty() || notification.minimal) {
-      event = core::to_json(cloud_event(notification, sender_));
-    }
+    out.key = rendered->field("key");
     if (cfg_.format == "binary") {
-      if (const auto split = as_binary(event, out); !split) return split.error();
+      if (const auto split = as_binary(rendered->body, out); !split) return split.error();
     } else {
-      out.headers.emplace_back("content-type", "application/cloudevents+json; charset=UTF-8");
-      out.value = std::move(event);
+      out.headers.emplace_back("content-type", kStructured);
+      out.value = rendered->body;
     }
     out.headers.insert(out.headers.end(), cfg_.headers.begin(), cfg_.headers.end());
     return out;

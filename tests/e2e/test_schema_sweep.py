@@ -20,7 +20,7 @@ BEYOND_A_SCHEMA = re.compile("|".join([
     r"must be (less|greater) than", r"this rule needs", r"username is missing", r"without tls: true", r"belong together",
     r"give either receiver or receivers", r"two rules are called", r"is used twice", r"must not be above", r"is longer than",
     r"belongs to (a )?transport", r"^transport: \w+ needs ", r"expected one of bearer_token, basic_auth and oauth2", r"take the other credentials out",
-    r"belongs to format", r"the hook decides at 0.5", r"one type of importance only", r"needs one number, or as many",
+    r"belongs to format", r"the hook decides at 0.5", r"one type of importance only", r"without a prefix the run of the issue", r"that needs transport\.kafka", r"expected up to 249 letters", r"needs one number, or as many",
     # names that another section gives
     r'^rule "[^"]*" names receiver "[^"]*", which does not exist',
     r"no receiver is called", r"there is no receiver", r"use must be the name of a rule",

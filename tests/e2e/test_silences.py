@@ -51,7 +51,7 @@ def silenced(server, tmp_path, transport, send):
     code, out, _ = run_cli("status", "-c", config)
     assert code == 0 and "known, looked at" in out and out.count("exploding_tensor") >= 3, out  # all are open
     assert out.count("silenced: ") == 1 and out.count("silenced (stop_training): ") == 1, out
-    assert '\ntocsin_router_silences 2\n' in program.get("/metrics")[1]
+    assert wait_for(lambda: "\ntocsin_router_silences{state=\"active\"} 2\n" in program.get("/metrics")[1], 20)
     [one] = [one for one in json.loads(run_cli("status", "-c", config, "-o", "json")[1])["silences"] if one["id"] == identity]
     assert one["matchers"] == '{job="quiet"}' and "@" in one["created_by"]
     code, out, _ = run_cli("silence", "list", "-c", config)

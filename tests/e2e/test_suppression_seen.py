@@ -1,6 +1,7 @@
 """Whatever keeps people from being told is seen everywhere with all its reasons; an end that is owed outlives kill -9."""
 import datetime
 import json
+import re
 import subprocess
 import urllib.error
 import urllib.request
@@ -162,7 +163,7 @@ def test_an_end_that_is_owed_outlives_a_kill_and_is_told_once(server, config, tm
     program.kill()
     program = up(server, config)
     assert wait_for(lambda: len(owed()) == 1, 60), "it stands in the router's state"
-    assert "\ntocsin_router_owed_resolves 1\n" in program.get("/metrics")[1]
+    assert re.search(r"(?m)^tocsin_router_owed_resolves\{integration=\"[^\"]+\"\} 1$", program.get("/metrics")[1])
     assert run_cli("silence", "expire", silence, "-c", config)[0] == 0
     assert wait_for(lambda: kinds(program, "source") == ["close"], 60)
     assert wait_for(lambda: owed() == [], 30)

@@ -65,9 +65,10 @@ class Checker {
       }
       const auto* issue = std::get_if<core::Issue>(&decoded->event);
       if (issue == nullptr) continue;
-      // The first is said by whoever reads the acks, at least once, always with the same id; the
-      // others are made of the faults themselves, not of what a run did.
-      if (issue->rule == "stop_failed" || issue->rule.starts_with("delivery_")) {
+      // The first two are said by whoever reads the acks or decides on stops, at least once, always
+      // with the same id; the others are made of the faults themselves, not of what a run did.
+      if (issue->rule == "stop_failed" || issue->rule == "stop_suspect" ||
+          issue->rule.starts_with("delivery_")) {
         continue;
       }
       // It was taken for ended, and heard of again.

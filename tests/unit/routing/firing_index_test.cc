@@ -193,9 +193,9 @@ TEST(FiringIndex, ValuesThatLookAlikeWhenJoinedAreNotEqual) {
   state.firing = true;
   state.episode = 1;
   index.follow(state, kStart);
-  EXPECT_TRUE(index.any(0, {{"a", "x1:y"}, {"b", "z"}}, false, kStart));
-  EXPECT_FALSE(index.any(0, {{"a", "x"}, {"b", "y1:z"}}, false, kStart));
-  EXPECT_FALSE(index.any(0, {{"b", "x1:yz"}}, false, kStart));
+  EXPECT_NE(index.deciding(0, {{"a", "x1:y"}, {"b", "z"}}, false, kStart), nullptr);
+  EXPECT_EQ(index.deciding(0, {{"a", "x"}, {"b", "y1:z"}}, false, kStart), nullptr);
+  EXPECT_EQ(index.deciding(0, {{"b", "x1:yz"}}, false, kStart), nullptr);
 }
 
 }  // namespace
