@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <span>
 
 #include "core/identity.h"
@@ -57,9 +56,11 @@ std::string fingerprint(const Labels& labels) {
     hash ^= static_cast<unsigned char>(byte);
     hash *= 0x100000001b3ULL;
   }
-  std::array<char, 17> text{};
-  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash));
-  return text.data();
+  std::string text(16, '0');
+  for (std::size_t place = text.size(); place-- > 0; hash >>= 4) {
+    text[place] = "0123456789abcdef"[hash & 0xf];
+  }
+  return text;
 }
 
 std::string issue_key(const Labels& labels) {

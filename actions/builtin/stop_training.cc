@@ -180,6 +180,7 @@ class StopTraining final : public core::Action {
                      held_dry(notified.issue, route_id).empty());
     }
     std::vector<core::NotifiedIssue> each;
+    each.reserve(jobs.size());
     for (const core::RunningRun& job : jobs) each.push_back(on_behalf(notified, job));
     return issue_by_issue(each, stop_one);
   }

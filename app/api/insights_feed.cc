@@ -18,7 +18,8 @@ namespace {
 
 constexpr auto kPauseOfReading = 5s;  // after an error
 constexpr auto kForgetEvery = 1min;
-constexpr std::size_t kMostOfATurn = 1024;  // records of one transaction
+constexpr std::size_t kMostOfATurn = 1024;
+constexpr std::size_t kMostOfACommit = 16 * kMostOfATurn;  // while it catches up
 constexpr std::size_t kMostForgotten = 20;  // runs of one turn
 
 std::string store_path(const AppConfig& config) {
@@ -50,6 +51,7 @@ class InsightsFeed::Reading final : private core::AssignmentListener {
   insights::EventWriter& store_;
   std::vector<core::StreamPartition> fresh_;  // assigned, not begun
   core::WallTime tidied_{};
+  std::size_t uncommitted_ = 0;  // records
 };
 
 void InsightsFeed::Reading::assigned(std::span<const core::Position> committed) {
@@ -148,8 +150,11 @@ core::Status InsightsFeed::Reading::go(const std::stop_token& stop) {
                                       [this](const core::RecordView& record) { take(record); });
     if (!read && read.error().code != core::Code::data_loss) return read.error();
     if (auto status = begin(**source); !status) return status;
-    if (!read || *read > 0) {
+    uncommitted_ += read ? *read : 0;
+    const bool behind = read && *read == kMostOfATurn && uncommitted_ < kMostOfACommit;
+    if (!behind && (!read || uncommitted_ > 0)) {
       if (auto status = commit(**source); !status) return status;
+      uncommitted_ = 0;
     }
     if (read && *read == 0 && (*source)->at_end()) feed_.stand(true, "");
     const core::WallTime now = feed_.clock_.now();

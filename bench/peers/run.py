@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Our router beside Prometheus Alertmanager, in turns on this machine, told the same.
 
-  bench/peers/run.py [--alerts 100000] [--groups 1000] [--wait 30] [--only tocsin|alertmanager]
+  bench/peers/run.py [--alerts 100000] [--groups 1000] [--wait 30] [--only tocsin|tocsin-with-page|alertmanager]
 
 Each gets ALERTS alerts with the same labels in GROUPS groups (group_wait WAIT s, group_interval
 5 min), and tells them by webhook to a receiver here, which is in nobody's figures. Then every alert is sent again, which tells nothing new.
 Then the program is ended and started: whole is when it knows of all alerts again; Alertmanager keeps
 none, so they are sent to it at once. The router is the program itself on the journal: reading,
-state, outbox and delivery records are all in its figures. CPU is the process's, user and system.
+state, outbox and delivery records are all in its figures. It is measured without the store of the
+page, which Alertmanager has none of, and once more with it, as it ships. CPU is the process's, user
+and system.
 
 Prints each figure beside Alertmanager's: `name  value unit  ratio  target  pass|miss`; exit code 1:
 a target was missed; 2: it did not work."""
@@ -146,6 +148,7 @@ class Peer:
 
 class Tocsin(Peer):
     name = "tocsin"
+    page = False  # nothing is kept for the page
 
     @staticmethod
     def firing_in(body):
@@ -165,6 +168,7 @@ receivers:
     webhook: {{ url: "{self.receiver.url}", allow_private: [127.0.0.0/8], max_alerts: 1000, max_payload: 1MiB }}
 http: {{ listen: "127.0.0.1:{self.port}" }}
 log: {{ level: warn, format: logfmt }}
+insights: {{ enabled: {str(self.page).lower()} }}
 """)
         return [os.environ.get("TOCSIN_BINARY", ROOT / "build/release/app/tocsin"), "route", "-c", config]
 
@@ -185,6 +189,11 @@ log: {{ level: warn, format: logfmt }}
             subprocess.run([ROOT / "build/release/bench/peers_feed", self.folder / "journal", str(members), str(turn),
                             str(first), str(last)], check=True)
             self.until("reading", lambda: self.taken() - seen >= last)
+
+
+class TocsinWithPage(Tocsin):
+    name = "tocsin-with-page"
+    page = True
 
 
 class Alertmanager(Peer):
@@ -251,13 +260,13 @@ def main():
     parser.add_argument("--alerts", type=int, default=100_000)
     parser.add_argument("--groups", type=int, default=1_000)
     parser.add_argument("--wait", type=int, default=30, help="group_wait, seconds")
-    parser.add_argument("--only", choices=["tocsin", "alertmanager"], help="one of them, without ratios")
+    parser.add_argument("--only", choices=["tocsin", "tocsin-with-page", "alertmanager"], help="one of them, without ratios")
     args = parser.parse_args()
-    if args.only != "tocsin" and not shutil.which("prometheus-alertmanager"):
+    if args.only in (None, "alertmanager") and not shutil.which("prometheus-alertmanager"):
         print("peers: prometheus-alertmanager is not installed (tools/setup bench)", file=sys.stderr)
         return 2
     found = {}
-    for peer in (Alertmanager, Tocsin):
+    for peer in (Alertmanager, Tocsin, TocsinWithPage):
         if args.only not in (None, peer.name):
             continue
         folder = pathlib.Path(tempfile.mkdtemp(prefix="peers-"))
@@ -270,16 +279,18 @@ def main():
                 one.process.wait()
             shutil.rmtree(folder, ignore_errors=True)
     missed = False
-    for key, name, unit, scale in (("cpu", "CPU until all are told", "CPU-s", 1),
-                                   ("memory", "memory per open issue", "KB", 1e-3),
-                                   ("again", "CPU per issue that is sent again", "us", 1e6),
-                                   ("restart", "whole after a restart", "s", 1)):
+    for key, name, unit, scale, goal in (("cpu", "CPU until all are told", "CPU-s", 1, 0.2),
+                                         ("memory", "memory per open issue", "KB", 1e-3, 0.5),
+                                         ("again", "CPU per issue that is sent again", "us", 1e6, 0.2),
+                                         ("restart", "whole after a restart", "s", 1, 0.1)):
         for peer, figures in found.items():
             line = f"{peer}: {name}  {figures[key] * scale:.4g} {unit}"
-            if peer == "tocsin" and len(found) == 2:
+            if peer != "alertmanager" and "alertmanager" in found:
                 ratio = figures[key] / found["alertmanager"][key]
-                missed = missed or ratio > 1
-                line += f"  {ratio:.2f}  <= 1  {'pass' if ratio <= 1 else 'miss'}"
+                line += f"  {ratio:.2f}"
+                if peer == "tocsin":
+                    missed = missed or ratio > goal
+                    line += f"  <= {goal:g}  {'pass' if ratio <= goal else 'miss'}"
             print(line)
     for peer, figures in found.items():
         print(f"{peer}: messages  {figures['messages']}")

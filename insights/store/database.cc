@@ -80,7 +80,9 @@ core::Result<std::unique_ptr<StoreDatabase>> StoreDatabase::open(const std::stri
     return core::unavailable(path + ": " + sqlite3_errstr(code));
   }
   sqlite3_busy_timeout(out->handle_, kWaitForWriterMs);
-  if (!write) out->run("PRAGMA query_only = 1");
+  // A writer finds the pages of its indices in memory, and writes a page that changes often once.
+  out->run(write ? "PRAGMA cache_size = -32768; PRAGMA wal_autocheckpoint = 8192"
+                 : "PRAGMA query_only = 1");
   if (auto status = out->failure(); !status) return status.error();
   return out;
 }
