@@ -101,6 +101,7 @@ constexpr std::array kOperatorHelp{
                 kRouteTest,
                 "tocsin routes test rule=overfit severity=error job=digits\n"
                 "tocsin routes test rule=overfit severity=error --expect oncall,archive\n"
+                "tocsin routes test severity=critical --at 2026-11-28T03:00:00+01:00\n"
                 "tocsin routes test --file routes_test.yaml\n"},
     CommandHelp{"routes explain",
                 "Show where labels lead, and which matcher failed on each other route", kRouteTest,

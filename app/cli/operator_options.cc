@@ -177,6 +177,10 @@ void add_routes(CLI::App& app, CommandRun& out) {
                                    "Route the labels of this issue: ID from `tocsin issues list`")
                       ->type_name("ID")
                       ->excludes(labels);
+    auto* at = test->add_option("--at", options->at,
+                                "Look at the time intervals of this time: 2026-11-28T03:00:00Z, or "
+                                "a date")
+                   ->type_name("TIME");
     add_place(*test, *options);
     std::vector<CLI::Option*> sources{labels, issue};
     if (!explain) {
@@ -184,7 +188,8 @@ void add_routes(CLI::App& app, CommandRun& out) {
                                          "Check the cases of this YAML file (docs/routes.md)")
                             ->type_name("FILE")
                             ->excludes(labels)
-                            ->excludes(issue));
+                            ->excludes(issue)
+                            ->excludes(at));
       test->add_option("--expect", options->expected,
                        "Fail unless exactly these receivers are told: a,b; an empty text means "
                        "nobody")

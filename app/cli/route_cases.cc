@@ -22,6 +22,17 @@ void read_case(config::Reader& in, std::vector<RouteCase>& out) {
   core::Value labels;
   in.any("labels", labels, "labels of an issue: a map of names to values");
   in.required("receivers", one.receivers, "all receivers that are told; []: nobody");
+  std::string at;
+  in.optional("at", at,
+              "when: 2026-11-28T03:00:00Z, or a date; left out, intervals are not looked at");
+  if (!at.empty()) {
+    const auto time = route_time(at);
+    if (time) {
+      one.at = *time;
+    } else {
+      in.error("at", time.error().message);
+    }
+  }
   const auto* map = core::as<core::ValueMap>(labels);
   if (map == nullptr || map->empty()) {
     in.error("labels", "expected a map of label names to values, such as {rule: overfit}");
@@ -49,6 +60,15 @@ core::Result<core::Labels> labels_from(const std::vector<std::string>& words) {
     out.set(word.substr(0, equals), value);
   }
   return out;
+}
+
+core::Result<core::WallTime> route_time(const std::string& text) {
+  auto out = core::parse_rfc3339(text);
+  if (!out) out = core::parse_rfc3339(text + "T00:00:00Z");
+  if (out) return *out;
+  return core::invalid_argument("\"" + core::visible(text, 100) +
+                                "\" is no time: expected 2026-11-28T03:00:00Z, "
+                                "2026-11-28T03:00:00+01:00 or 2026-11-28");
 }
 
 std::optional<std::vector<RouteCase>> read_route_cases(const std::string& path) {

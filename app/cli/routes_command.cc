@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -86,27 +87,54 @@ core::Value node_value(const routing::RouteView& node) {
 // ---- where labels lead
 
 struct RouteAnswer {
-  std::set<std::string> receivers;
+  std::set<std::string> receivers;  // that are told
   routing::Explanation explanation;
+  std::optional<core::WallTime> at;
+  std::map<std::string, std::vector<std::string>> muted_by;  // by route id, at `at`
+
+  [[nodiscard]] const std::vector<std::string>& muting(const std::string& route_id) const {
+    static const std::vector<std::string> kNone;
+    const auto found = muted_by.find(route_id);
+    return found == muted_by.end() ? kNone : found->second;
+  }
 };
 
-RouteAnswer answer_of(const RoutePreview& routes, const core::Labels& labels) {
+RouteAnswer answer_of(const RoutePreview& routes, const core::Labels& labels,
+                      std::optional<core::WallTime> at) {
   RouteAnswer out;
+  out.at = at;
   if (routes.router() == nullptr) return out;
   out.explanation = routes.router()->explain(labels);
   for (const auto& leaf : out.explanation.leaves) {
-    out.receivers.insert(leaf.receivers.begin(), leaf.receivers.end());
+    auto muting = at ? routes.router()->muted_by(leaf.route_id, *at) : std::vector<std::string>();
+    if (muting.empty()) {
+      out.receivers.insert(leaf.receivers.begin(), leaf.receivers.end());
+    } else {
+      out.muted_by.emplace(leaf.route_id, std::move(muting));
+    }
   }
   return out;
 }
 
-std::string leaf_text(const routing::MatchedRoute& leaf, const RoutePreview& routes,
-                      const core::Labels& labels) {
+// "mute_time:nights" and "active_time:office" as sentences.
+std::string muting_text(const std::string& reason, core::WallTime at) {
+  const std::size_t colon = reason.find(':');
+  const std::string name = core::visible(reason.substr(colon + 1), 100);
+  return reason.starts_with("mute_time")
+             ? "muted at " + core::to_rfc3339(at) + " by the time interval " + name
+             : "not active at " + core::to_rfc3339(at) + ": outside the time interval " + name;
+}
+
+std::string leaf_text(const routing::MatchedRoute& leaf, const RouteAnswer& answer,
+                      const RoutePreview& routes, const core::Labels& labels) {
   std::string out =
       core::visible(leaf.route_id, 200) + "\n    receivers " + joined_names(leaf.receivers) +
       "\n    group " + core::visible(leaf.group_key, 300) + "\n    group_wait " +
       core::to_text(leaf.group_wait) + ", group_interval " + core::to_text(leaf.group_interval) +
       ", repeat_interval " + core::to_text(leaf.repeat_interval) + "\n";
+  for (const std::string& reason : answer.muting(leaf.route_id)) {
+    out += "    " + muting_text(reason, *answer.at) + ": nobody is told then\n";
+  }
   for (const std::string& id : leaf.integrations) {
     out += "    " + core::visible(id, 100) +
            (routes.tells(id, labels) ? "" : ": not told (`enabled` or `when`)") + "\n";
@@ -135,6 +163,7 @@ core::Value answer_value(const RouteAnswer& answer, const RoutePreview& routes,
                                     {"receivers", texts_value(leaf.receivers)},
                                     {"integrations", std::move(integrations)},
                                     {"group_key", leaf.group_key},
+                                    {"muted_by", texts_value(answer.muting(leaf.route_id))},
                                     {"group_wait", core::to_text(leaf.group_wait)},
                                     {"group_interval", core::to_text(leaf.group_interval)},
                                     {"repeat_interval", core::to_text(leaf.repeat_interval)}});
@@ -173,13 +202,23 @@ int judge_answer(const RouteAnswer& answer, const RoutesOptions& options) {
 }
 
 int test_one(const RoutesOptions& options, const RoutePreview& routes, const core::Labels& labels) {
-  const RouteAnswer answer = answer_of(routes, labels);
+  std::optional<core::WallTime> at;
+  if (!options.at.empty()) {
+    const auto time = route_time(options.at);
+    if (!time) {
+      std::cerr << "tocsin: --at: " << time.error().message << "\n";
+      return kUsage;
+    }
+    at = *time;
+  }
+  const RouteAnswer answer = answer_of(routes, labels, at);
   if (options.json) {
     std::cout << core::to_json(answer_value(answer, routes, labels)) << "\n";
     return judge_answer(answer, options);
   }
   if (answer.explanation.leaves.empty()) std::cout << "no route: nobody is told\n";
-  for (const auto& leaf : answer.explanation.leaves) std::cout << leaf_text(leaf, routes, labels);
+  for (const auto& leaf : answer.explanation.leaves)
+    std::cout << leaf_text(leaf, answer, routes, labels);
   if (options.explain && !answer.explanation.misses.empty()) {
     std::cout << "not matched:\n";
     for (const auto& miss : answer.explanation.misses) std::cout << miss_text(miss);
@@ -193,7 +232,7 @@ int test_file(const RoutesOptions& options, const RoutePreview& routes) {
   core::ValueList list;
   std::size_t failed = 0;
   for (const RouteCase& one : *cases) {
-    const RouteAnswer answer = answer_of(routes, one.labels);
+    const RouteAnswer answer = answer_of(routes, one.labels, one.at);
     const std::set<std::string> wanted(one.receivers.begin(), one.receivers.end());
     const bool passed = wanted == answer.receivers;
     failed += passed ? 0 : 1;

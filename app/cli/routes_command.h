@@ -15,10 +15,11 @@ struct RoutesOptions {
   std::string file;                   // test: cases
   std::vector<std::string> expected;  // test: receivers
   bool expects = false;               // `expected` was given, perhaps empty
+  std::string at;                     // test: time intervals as of then; empty: not looked at
   bool explain = false;               // test: which matcher failed elsewhere
 };
 
-// Each returns an exit code; 1: other receivers than expected, or no such issue; 2: no labels; 3: the
+// Each returns an exit code; 1: other receivers than expected, or no such issue; 2: no labels, or no time; 3: the
 // configuration or the file of cases has errors; 4: unreachable.
 int routes_tree(const RoutesOptions& options);
 int routes_test(const RoutesOptions& options);

@@ -76,3 +76,46 @@ def test_a_table_of_cases(tmp_path):
     config, cases = written(tmp_path, "tests:\n  - {labels: {a: b}, reciever: [x]}\n")
     code, _, err = run_cli("routes", "test", "--file", cases, "-c", config)
     assert code == 3 and "cases.yaml:2" in err and "receivers" in err, err
+
+
+NIGHTS = """
+time_intervals:
+  - {name: nights, intervals: [{times: [{start: "20:00", end: "24:00"}, {start: "00:00", end: "08:00"}], location: Europe/Berlin}]}
+  - {name: office, intervals: [{times: [{start: "09:00", end: "17:00"}], weekdays: ["monday:friday"], location: Europe/Berlin}]}
+"""
+
+
+def test_who_is_told_at_a_time(tmp_path):
+    config, cases = written(tmp_path)
+    config.write_text(NIGHTS + config.read_text().replace("group_wait: 10s,", "group_wait: 10s, mute_time_intervals: [nights],")
+                      .replace("receiver: chat}", "receiver: chat, active_time_intervals: [office]}"))
+
+    def at(time, expected, *labels):
+        code, out, err = run_cli("routes", "test", *labels, "--at", time, "--expect", expected, "-c", config)
+        assert code == 0, out + err
+        return out
+
+    # 02:30 UTC is night in Berlin, 07:30 UTC is not: in winter it is 08:30 there.
+    out = at("2026-11-27T02:30:00Z", "", "severity=critical")
+    assert "muted at 2026-11-27T02:30:00.000Z by the time interval nights: nobody is told then" in out, out
+    assert "muted" not in at("2026-11-27T07:30:00Z", "page,archive", "severity=critical")
+    at("2026-11-27T08:30:00+01:00", "page,archive", "severity=critical")
+    at("2026-11-27T12:00:00+01:00", "chat", "team=nlp")
+    out = at("2026-11-28T12:00:00+01:00", "", "team=nlp")  # a Saturday
+    assert "outside the time interval office" in out, out
+    at("2026-11-28", "", "team=nlp")
+    assert run_cli("routes", "test", "severity=critical", "--expect", "page,archive", "-c", config)[0] == 0, "without --at it is no matter"
+    code, out, _ = run_cli("routes", "test", "severity=critical", "--at", "2026-11-28", "-o", "json", "-c", config)
+    assert code == 0 and json.loads(out)["routes"][0]["muted_by"] == ["mute_time:nights"]
+    code, _, err = run_cli("routes", "test", "severity=critical", "--at", "tonight", "-c", config)
+    assert code == 2 and '"tonight" is no time: expected 2026-11-28T03:00:00Z' in err, err
+    cases.write_text("""
+tests:
+  - {name: by day, labels: {severity: critical}, at: 2026-11-27T12:00:00Z, receivers: [page, archive]}
+  - {name: by night, labels: {severity: critical}, at: 2026-11-27T23:00:00Z, receivers: []}
+""")
+    code, out, err = run_cli("routes", "test", "--file", cases, "-c", config)
+    assert code == 0 and "2 cases, 0 failed" in out, out + err
+    cases.write_text("tests:\n  - {labels: {a: b}, at: noon, receivers: []}\n")
+    code, _, err = run_cli("routes", "test", "--file", cases, "-c", config)
+    assert code == 3 and "cases.yaml:2" in err and '"noon" is no time' in err, err
