@@ -1,8 +1,11 @@
 #include "app/api/api_desk.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <utility>
 
 #include "app/process/descriptor_limit.h"
+#include "app/serve/local_token.h"
 
 namespace tocsin::app {
 namespace {
@@ -12,6 +15,20 @@ StreamLimits stream_limits() {
   StreamLimits out;
   const auto share = static_cast<std::size_t>(std::max<std::uint64_t>(1, descriptor_limit() / 4));
   out.streams = std::min(out.streams, share);
+  return out;
+}
+
+// A failure costs the token, not the server.
+AccessConfig access_of(const AppConfig& config, core::Log& log, std::string& token_file) {
+  AccessConfig out = config.http.access;
+  if (config.transport.kafka.is_null() && config.transport.journal.empty()) return out;
+  const auto folder = std::filesystem::path(insights_store_path(config)).parent_path();
+  auto made = add_local_token(out, config.http.listen, folder.empty() ? "." : folder.string());
+  if (made) {
+    token_file = std::move(*made);
+  } else {
+    log.warn("api_local_token_missing", {{"error", made.error().message}});
+  }
   return out;
 }
 
@@ -31,7 +48,8 @@ ApiDesk::ApiDesk(const AppConfig& config, ingest::Transport& transport,
       time_intervals(config.time_intervals),
       sessions(the_clock),
       brake(the_clock),
-      access(config.http.access, config.http.listen, config.external_url, &sessions),
+      access(access_of(config, the_log, local_token_file), config.http.listen, config.external_url,
+             &sessions),
       streams(StreamHub::create(the_clock, stream_limits())),
       feed(*streams, deliveries, commands, sight(), the_clock),
       view(transport, the_clock, the_log,

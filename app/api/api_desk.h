@@ -42,6 +42,7 @@ struct ApiDesk {
   std::vector<routing::TimeInterval> time_intervals;
   SessionTable sessions;
   LoginBrake brake;
+  std::string local_token_file;  // of this machine's own token; empty: there is none
   Access access;
   std::shared_ptr<StreamHub> streams;
   RecentDeliveries deliveries;  // read inside view.read(), as the other histories

@@ -20,16 +20,16 @@ constexpr auto kPauseOfReading = 5s;  // after an error
 constexpr auto kForgetEvery = 1min;
 constexpr std::size_t kMostOfATurn = 1024;
 constexpr std::size_t kMostOfACommit = 16 * kMostOfATurn;  // while it catches up
-constexpr std::size_t kMostForgotten = 20;  // runs of one turn
+constexpr std::size_t kMostForgotten = 20;                 // runs of one turn
 
-std::string store_path(const AppConfig& config) {
+}  // namespace
+
+std::string insights_store_path(const AppConfig& config) {
   if (!config.insights.path.empty()) return config.insights.path;
   if (config.transport.kafka.is_null()) return config.transport.journal + "/insights.db";
   const char* state = std::getenv("STATE_DIRECTORY");
   return std::string(state == nullptr ? "./tocsin-insights" : state) + "/insights.db";
 }
-
-}  // namespace
 
 // One source from its opening to its first error.
 class InsightsFeed::Reading final : private core::AssignmentListener {
@@ -170,7 +170,7 @@ core::Status InsightsFeed::Reading::go(const std::stop_token& stop) {
 InsightsFeed::InsightsFeed(const AppConfig& config, ingest::Transport& transport,
                            const core::Clock& clock, core::Log& log, StreamHub& hub)
     : config_(config.insights),
-      path_(store_path(config)),
+      path_(insights_store_path(config)),
       source_(transport.describe() + " " + config.topics.prefix),
       cluster_(config.cluster),
       transport_(transport),

@@ -18,6 +18,9 @@ namespace tocsin::app {
 
 /// Reads on a thread of its own from its making on, and tells the hub which runs have changed once
 /// that is durable. What goes wrong is retried, and disturbs nobody else.
+/// Where this process keeps what its page shows.
+std::string insights_store_path(const AppConfig& config);
+
 class InsightsFeed {
  public:
   /// All outlive it.

@@ -15,6 +15,8 @@ constexpr std::size_t kMostOfASession = 4096;
 
 HttpAnswer show_status(ApiDesk& desk, const ApiCall& call) {
   const Principal& who = call.who;
+  // Where a person at this machine finds the token: nobody else is told.
+  const std::string file = who.by == KnownBy::nothing ? std::string() : desk.local_token_file;
   return {200, core::to_json(ValueMap{{"version", version_text()},
                                       {"cluster", desk.cluster},
                                       {"since", core::to_rfc3339(desk.started)},
@@ -24,7 +26,8 @@ HttpAnswer show_status(ApiDesk& desk, const ApiCall& call) {
                                       {"who", ValueMap{{"name", who.name},
                                                        {"role", std::string(to_string(who.role))},
                                                        {"by", std::string(to_string(who.by))}}},
-                                      {"csrf", who.csrf.empty() ? Value() : Value(who.csrf)}}) +
+                                      {"csrf", who.csrf.empty() ? Value() : Value(who.csrf)},
+                                      {"token_file", file.empty() ? Value() : Value(file)}}) +
                    "\n"};
 }
 

@@ -100,12 +100,14 @@ Access::Access(const AccessConfig& config, std::string_view listen, std::string_
     : config_(config),
       sessions_(sessions),
       hosts_(config.hosts),
-      loopback_(is_loopback(host_of(listen))) {
+      loopback_(listens_on_loopback(listen)) {
   if (std::string host = host_of(authority_of(external_url)); !host.empty())
     hosts_.push_back(std::move(host));
   if (!config_.proxy) return;
   if (auto trusted = Networks::parse(config_.proxy->trusted)) trusted_ = std::move(*trusted);
 }
+
+bool listens_on_loopback(std::string_view listen) { return is_loopback(host_of(listen)); }
 
 std::string_view Access::mode() const {
   if (config_.proxy) return "proxy";

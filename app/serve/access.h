@@ -27,6 +27,9 @@ struct Principal {
       {};  // what a change must carry; empty: nothing, no browser sends this by itself
 };
 
+/// Whether a configured address is one that only this machine reaches.
+bool listens_on_loopback(std::string_view listen);
+
 /// Decides for each request of the API. A server that listens beyond this machine answers nobody
 /// without a token. Thread-safe.
 class Access {

@@ -86,6 +86,10 @@ core::Result<std::unique_ptr<EventReader>> EventReader::open(const std::string& 
   if (!std::filesystem::exists(path, unknown)) return core::unavailable("nothing is kept yet");
   auto database = StoreDatabase::open(path, false);
   if (!database) return database.error();
+  // Its tables come with its number, in one transaction of the writer.
+  const std::int64_t version = (*database)->number("PRAGMA user_version");
+  if (const auto status = (*database)->failure(); !status) return status.error();
+  if (version == 0) return core::unavailable("the store is being made; ask again in a moment");
   return std::unique_ptr<EventReader>(new EventReader(std::move(*database)));
 }
 

@@ -36,7 +36,9 @@ export interface Issue {
   job: string | null; step: number | null; mode: string | null; tensor: string | null; worker: string | null;
   starts_at: string | null; ends_at: string | null; ending: { summary: string; step: number | null } | null;
   caused_by: { key: string; rule: string; step: number | null }[]; silenced_by: string[]; reports: number;
+  acked_by?: string | null; inhibited_by?: unknown[]; muted_by?: string[];
 }
+export interface WaitingStop { command_id: string; state: string; run: string; reason: string }
 export interface IssuePage {
   issue: Issue; deliveries: Delivery[]; evidence: Evidence | null; run: RunRow | null; stop: Stop | null;
   issues_of_run: IssueRow[]; as_of: string;
@@ -49,7 +51,7 @@ export interface HistoryLine {
   time: string; kind: string; text: string; detail: string | null; key?: string; severity?: string;
   state?: string; step?: number | null;
 }
-export interface Status { version: string; cluster: string; since: string; auth: string; who: { name: string; role: string } }
+export interface Status { version: string; cluster: string; since: string; auth: string; who: { name: string; role: string }; csrf: string | null; token_file: string | null }
 
 export class Refused extends Error {
   constructor(readonly status: number, message: string) { super(message); }
@@ -60,6 +62,18 @@ export async function ask<T>(path: string): Promise<T> {
   const body = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Refused(answer.status, body.detail ?? `the server answered ${answer.status}`);
   return body as T;
+}
+
+// A change. `once`: who sends it twice does it once; empty: it changes nothing (a preview).
+export async function tell<T>(path: string, body: unknown, once: string): Promise<T> {
+  const { csrf } = await ask<Status>("/status");
+  const headers: Record<string, string> = { "Content-Type": "application/json", Accept: "application/json" };
+  if (csrf) headers["X-Tocsin-CSRF"] = csrf;
+  if (once) headers["Idempotency-Key"] = once;
+  const answer = await fetch(`/api/v1${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  const found = await answer.json().catch(() => ({}));
+  if (!answer.ok) throw new Refused(answer.status, found.detail ?? `the server answered ${answer.status}`);
+  return found as T;
 }
 
 export async function sign_in(token: string): Promise<void> {

@@ -1,6 +1,6 @@
 // The frame, and which screen an address names.
 import { render } from "preact";
-import { follow, live } from "./api";
+import { follow, live, sign_in } from "./api";
 import { IssueScreen } from "./issue";
 import { Link } from "./parts";
 import { place } from "./place";
@@ -29,5 +29,15 @@ function App() {
   );
 }
 
-follow();
-render(<App />, document.getElementById("app")!);
+// A token in the address (/#token=…) signs in, and is taken away at once.
+async function take_token(): Promise<void> {
+  const token = /^#token=(.+)$/.exec(location.hash)?.[1];
+  if (!token) return;
+  history.replaceState(null, "", location.pathname + location.search);
+  await sign_in(decodeURIComponent(token)).catch(() => undefined);
+}
+
+void take_token().then(() => {
+  follow();
+  render(<App />, document.getElementById("app")!);
+});

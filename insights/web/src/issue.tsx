@@ -1,5 +1,6 @@
 // The page of an issue, to which messages link: what broke, where, who was told, what was done, what next.
 import type { ComponentChildren } from "preact";
+import { Act } from "./act";
 import { ask, type Evidence, type Issue, type IssuePage, type IssueRow } from "./api";
 import { Asked, Command, IssueLink, Link, Moment, Panel, Severity } from "./parts";
 import { attempt_words, outcome_words } from "./runs";
@@ -76,7 +77,6 @@ function Next({ answer }: { answer: IssuePage }) {
       {run && !ended && !stop && <Command says="Stop the run" line={`tocsin stop ${run.uid}`} />}
       {run && ended && <Command says="Write a report about the run" line={`tocsin report ${run.uid}`} />}
       <Command says="Silence it for two hours" line={run ? `tocsin silence add --run ${run.uid} --for 2h --comment known` : `tocsin silence add rule=${issue.rule} --for 2h --comment known`} />
-      {issue.silenced_by.length > 0 && <p>Silenced by {issue.silenced_by.join(", ")}.</p>}
     </Panel>
   );
 }
@@ -109,6 +109,7 @@ export function IssueScreen({ issue_key, episode }: { issue_key: string; episode
             <Told deliveries={answer.deliveries} />
           </div>
           <div>
+            <Act answer={answer} />
             <Next answer={answer} />
             <Chain issue={answer.issue} issues={answer.issues_of_run} />
             <Panel title="Why it was reported"><Measured evidence={answer.evidence} />{answer.issue.description && <p>{answer.issue.description}</p>}</Panel>

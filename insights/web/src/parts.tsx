@@ -59,7 +59,7 @@ export function Panel({ title, children, id }: { title: string; children: Compon
   return <section class="panel" id={id}><h2>{title}</h2>{children}</section>;
 }
 
-function SignIn({ done }: { done: () => void }) {
+export function SignIn({ done, says }: { done: () => void; says?: string }) {
   const [token, set_token] = useState("");
   const [why, set_why] = useState("");
   const send = (event: Event) => {
@@ -69,6 +69,7 @@ function SignIn({ done }: { done: () => void }) {
   return (
     <form class="panel" onSubmit={send}>
       <h2>Sign in</h2>
+      {says && <p>{says}</p>}
       <label>Token <input type="password" value={token} autocomplete="current-password"
         onInput={(event) => set_token(event.currentTarget.value)} /></label>
       <button type="submit">Sign in</button>
@@ -86,10 +87,15 @@ export function Asked<T>({ load, name, children }:
   const turn = changed.value;
   useEffect(() => {
     let left = false;
+    let later = 0;
     load().then(
       (value) => { if (!left) { set_answer({ name, value }); set_error(null); } },
-      (why: Error) => { if (!left) set_error(why); });
-    return () => { left = true; };
+      (why: Error) => {
+        if (left) return;
+        set_error(why);
+        if (why instanceof Refused && why.status === 503) later = window.setTimeout(() => set_again((count) => count + 1), 2000);
+      });
+    return () => { left = true; window.clearTimeout(later); };
   }, [name, turn, again]);
   if (error instanceof Refused && error.status === 401) return <SignIn done={() => set_again(again + 1)} />;
   const value = answer?.name === name ? answer.value : null;
