@@ -30,7 +30,7 @@ struct LaneOptions {
   Traits traits;
   std::shared_ptr<const ActionConfig> config = nullptr;  // says what is told of what is abandoned
   std::string cluster = "default";
-  std::string type;  // of the action; a label of its metrics
+  std::string type = {};  // of the action; a label of its metrics
 };
 
 /// One lane per integration of the configuration.

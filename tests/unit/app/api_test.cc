@@ -242,7 +242,7 @@ TEST_F(ApiTest, WhatMayStopARunIsTakenOfAStopperOnly) {
 
 // The page's table is the list of routes, and its roles are the ones that are asked for.
 TEST_F(ApiTest, TheDocumentedRolesAreTheOnesThatAreAskedFor) {
-  std::ifstream page("docs/http-api.md");
+  std::ifstream page("docs/http-routes.md");
   std::set<std::string> documented;
   for (std::string line; std::getline(page, line);) {
     std::smatch row;

@@ -329,7 +329,7 @@ TEST_F(ApiV1Test, ALongAnswerIsCompressedForWhoTakesIt) {
 // The page's table and OpenAPI are of the same declarations.
 TEST_F(ApiV1Test, TheTableOfRoutesIsTheOneInTheDocumentation) {
   const Json described = ask("GET", "/api/v1/openapi.json").json;
-  std::ifstream page("docs/http-api.md");
+  std::ifstream page("docs/http-routes.md");
   const std::string text{std::istreambuf_iterator<char>(page), {}};
   for (const auto& [path, methods] : described["paths"].items()) {
     for (const auto& [method, route] : methods.items()) {
