@@ -163,7 +163,7 @@ def test_a_stop_that_waits_has_its_buttons_and_only_a_stopper_is_obeyed(begin, s
         message = waiting()
         print(slack.text_of(message))
         stop = slack.buttons(message)["Stop the run"]
-        assert stop["style"] == "danger" and "attempt 1" in stop["confirm"]["text"]["text"]
+        assert stop["style"] == "danger" and "asks digits, attempt " in stop["confirm"]["text"]["text"]
         assert slack.press(message, "Stop the run", hook, BOB)[0] == 200
         assert wait_for(lambda: slack.whispers, 20)
         assert "You may not decide on stops" in slack.whispers[0][1] and training.poll() is None

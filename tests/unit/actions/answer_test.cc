@@ -59,7 +59,7 @@ TEST(AnswerTarget, IsReadBackFromItsTextAndFromNoOther) {
   target.issue_key = "abcdefghijklmnopqrstuvwxy2";
   target.episode = 2;
   EXPECT_EQ(AnswerTarget::parse(target.text()), target);
-  target.until = kStart;
+  target.until = std::chrono::floor<std::chrono::seconds>(kStart);
   EXPECT_EQ(AnswerTarget::parse(target.text()), target);
   AnswerTarget stop;
   stop.purpose = Purpose::approve_stop;
@@ -114,8 +114,23 @@ TEST(SlackButtons, AStopThatWaitsIsOfferedWhereSomebodyMayDecide) {
   EXPECT_EQ(stop["value"], "approve-cmd_76sjzs23ut");
   EXPECT_EQ(stop["style"], "danger");
   EXPECT_EQ(stop["confirm"]["confirm"]["text"], "Stop it");
+  // Among others of its run: not what the message is named for.
+  auto followed = about_an_incident();
+  followed.issues.push_back(message.issues[0]);
+  followed.issues[0].issue.severity = core::Severity::critical;
+  EXPECT_THAT(buttons_of(with_buttons(true), followed),
+              ElementsAre("Stop the run", "Let it run", "Acknowledge", "Silence 1 h"));
+  followed.issues.push_back(message.issues[0]);
+  EXPECT_THAT(buttons_of(with_buttons(true), followed), ElementsAre("Acknowledge", "Silence 1 h"))
+      << "of two, nobody could say which is meant";
   issue.evidence.values = core::ValueMap{{"command_id", "rm -rf"}};
   EXPECT_THAT(buttons_of(with_buttons(true), message), ElementsAre("Acknowledge", "Silence 1 h"));
+}
+
+TEST(SlackButtons, IssuesOfTheRouterItselfHaveNone) {
+  auto message = about_an_incident();
+  message.issues[0].issue.source = "/c1/router";
+  EXPECT_THAT(buttons_of(with_buttons(true), message), IsEmpty());
 }
 
 TEST(Silenced, IsTheRunElseTheRuleWhereItIs) {
@@ -209,7 +224,7 @@ TEST(WebhookLinks, StandInABodyOfTheUsersAndNoRecordOfAnAttemptHasThem) {
   LinkBench bench;
   const auto hook =
       bench.make("webhook",
-                 "{url: 'https://hooks.example/x', format: custom, body: "
+                 "{url: 'https://hooks.example/x', format: template, body: "
                  "'{\"ack\": \"{{#answers}}{{#lines}}{{value}} {{/lines}}{{/answers}}\"}'}");
   bench.http.answers.push_back({HttpFailure::none, "", {400, {}, "no: " + kSigned}});
   const auto out = deliver(*hook, about_an_incident());

@@ -125,7 +125,7 @@ http:
       - {name: shift, role: operator, token: "${SHIFT}"}
   inbound:
     - {name: chat, type: slack, integrations: [people/slack], secret: 0123456789-signing,
-       operators: [U0ADA], stoppers: [U0EVE], replies_to: 'https://127.0.0.1:1'}
+       operators: [U0ADA], stoppers: [U0EVE], replies_to: 'https://localhost:1'}
 route: {receiver: people}
 receivers: {people: {slack: {token: xoxb-1, channel: '#x'}}}
 )";
