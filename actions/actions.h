@@ -1,5 +1,7 @@
 // Door of actions: carrying notifications out. Routing decides whether and when; here is how.
 //
+//   answer_target.h   what a button or a link in a message is about
+//   click_reply.h     answers to clicks in Slack
 //   descriptor.h      action types and what they need from outside
 //   receivers.h       the `receivers` section
 //   delivery_lanes.h  which attempt is made when: order, retries, limits, breaker, records
@@ -21,6 +23,7 @@
 //   trial.h           a test message by one integration, with what was asked and answered
 #pragma once
 
+#include "actions/contract/answer_target.h"
 #include "actions/contract/common_config.h"
 #include "actions/contract/delivery_marks.h"
 #include "actions/contract/descriptor.h"
@@ -43,4 +46,5 @@
 #include "actions/stop/stop_ladder.h"
 #include "actions/stop/stop_ledger.h"
 #include "actions/stop/stop_muster.h"
+#include "actions/transport/click_reply.h"
 #include "actions/trial/trial.h"

@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "app/answer_ways.h"
 #include "app/config/command_place.h"
 #include "app/config/transport_settings.h"
 #include "app/process/version.h"
@@ -195,6 +196,7 @@ core::Status Maker::prepare_routing() {
   environment.outbox = outbox_of(config_, options_.host);
   environment.delivers = [leadership = parts_.leadership.get()] { return leadership->term() != 0; };
   environment.place = command_place(config_);
+  environment.answers = answer_ways(config_);
   environment.issue_metrics = &parts_.issue_metrics;
   environment.stops = &parts_.ledger;
   environment.approvals = &parts_.approvals;

@@ -8,6 +8,7 @@
 #include "routing/suppress/controls.h"
 #include "routing/suppress/inhibition.h"
 #include "routing/suppress/route_times.h"
+#include "routing/suppress/silence_notices.h"
 #include "routing/suppress/silence_watch.h"
 #include "routing/suppress/silences.h"
 #include "routing/tables/intake.h"
@@ -52,7 +53,9 @@ struct Router::Parts {
         intake(options, tables, stats),
         teller(tree, options, all_suppressors(options, inhibition, controls), times, tables),
         schedule(options.limits, tables, intake, teller, inhibition),
-        silence_watch(controls.of<Silences>("silence"), tables.issues) {}
+        silence_watch(controls.of<Silences>("silence"), tables.issues),
+        silence_notices(options, tree.asks_for("rule", own_issue(RouterIssue::silence_notice).name),
+                        controls.of<Silences>("silence"), tables.issues, intake) {}
 
   RouteTree tree;
   RouteTimes times;
@@ -65,6 +68,7 @@ struct Router::Parts {
   Teller teller;
   Schedule schedule;
   SilenceWatch silence_watch;
+  SilenceNotices silence_notices;
 };
 
 Result<std::unique_ptr<Router>> Router::create(const RouteConfig& tree,
@@ -158,6 +162,7 @@ bool Router::tick(WallTime now) {
   if (!parts_->schedule.started()) return false;
   parts_->controls.forget(now);
   parts_->silence_watch.look(now);
+  parts_->silence_notices.look(now);
   parts_->controls.count(parts_->stats, now);
   return parts_->schedule.run(now);
 }
@@ -165,8 +170,11 @@ bool Router::tick(WallTime now) {
 std::optional<WallTime> Router::next_deadline() const {
   const auto next = parts_->schedule.next();
   if (!parts_->schedule.started()) return next;
-  const auto look = parts_->silence_watch.next();
-  return look && (!next || *look < *next) ? look : next;
+  auto earliest = next;
+  for (const auto& look : {parts_->silence_watch.next(), parts_->silence_notices.next()}) {
+    if (look && (!earliest || *look < *earliest)) earliest = look;
+  }
+  return earliest;
 }
 
 // ---- views

@@ -9,6 +9,7 @@
 // Source      RFC 5321, 5322, 2045, 2047, 3834 (Auto-Submitted).
 
 #include "actions/contract/descriptor.h"
+#include "actions/message/answer_links.h"
 #include "actions/message/headline.h"
 #include "actions/message/message.h"
 #include "actions/message/rendered.h"
@@ -52,6 +53,7 @@ class Email final : public core::Action {
         clock_(*environment.clock),
         sender_{environment.cluster, environment.external_url, environment.place},
         mailer_(environment.mailer) {
+    sender_.links = environment.answers.links;
     const std::string host = environment.host.empty() ? "localhost" : environment.host;
     from_ = parse_mailbox(cfg_.from).value_or(Mailbox{"Tocsin", "tocsin@" + host});
     if (cfg_.helo.empty()) cfg_.helo = host;
@@ -84,7 +86,8 @@ class Email final : public core::Action {
       if (!password) return bad.detail = password.error().in("password").message, bad;
       mail.password = *password;
     }
-    fill(mail, *rendered, notification);
+    std::vector<std::string> signatures;
+    fill(mail, *rendered, notification, signatures);
     mail.timeout = budget;
     core::AttemptOutcome out =
         send_round(*mailer_, mail, recipients_of(addresses(), notification.handles), attempt,
@@ -92,7 +95,8 @@ class Email final : public core::Action {
     if (out.outcome == core::OutcomeClass::delivered) {
       out.handles.emplace(out.handles.begin(), "message_id", message_id(notification));
     }
-    out.detail = printable(redact(std::move(out.detail), {mail.password}), 2048);
+    signatures.push_back(mail.password);
+    out.detail = printable(redact(std::move(out.detail), signatures), 2048);
     return out;
   }
 
@@ -119,7 +123,8 @@ class Email final : public core::Action {
     return out;
   }
 
-  void fill(Mail& mail, const Rendered& rendered, const core::Notification& notification) {
+  void fill(Mail& mail, const Rendered& rendered, const core::Notification& notification,
+            std::vector<std::string>& signatures) {
     mail.host = cfg_.host;
     mail.port = cfg_.port;
     mail.tls = cfg_.mode();
@@ -149,7 +154,7 @@ class Email final : public core::Action {
     text += "MIME-Version: 1.0\r\nContent-Type: " + type +
             "\r\nAuto-Submitted: auto-generated\r\nX-Auto-Response-Suppress: All\r\n"
             "Precedence: bulk\r\n\r\n" +
-            rendered.body;
+            signed_links_in_lines(rendered.body, notification, sender_, signatures);
   }
 
   [[nodiscard]] std::vector<std::string> addresses() const {

@@ -11,6 +11,7 @@
 
 #include "actions/integration/chat_action.h"
 #include "actions/integration/slack_bot.h"
+#include "actions/integration/slack_buttons.h"
 
 namespace tocsin::actions {
 namespace {
@@ -67,6 +68,7 @@ struct Slack final : ChatIntegration {
     if (!small.empty()) {
       blocks.emplace_back(core::ValueMap{{"type", "context"}, {"elements", std::move(small)}});
     }
+    if (!message.buttons.empty()) blocks.push_back(slack_buttons(message.buttons));
     return core::ValueMap{
         {"text", message.title}, {"blocks", std::move(blocks)}, {"unfurl_links", false}};
   }
@@ -82,6 +84,8 @@ struct Slack final : ChatIntegration {
     }
     return out;
   }
+
+  [[nodiscard]] bool takes_buttons() const override { return bot.token.set(); }
 
   core::Status complete(HttpRequest& request, const HttpAttempt& attempt) const override {
     if (!bot.token.set()) return core::ok();

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "actions/contract/answer_target.h"
 #include "actions/contract/common_config.h"
 #include "config/config.h"
 #include "core/action.h"
@@ -50,6 +51,8 @@ struct Environment {
   /// How a command of a person names the records that are read here, as options, word by word: {"--from",
   /// "/data/tocsin-data"}. Never a credential. Empty: commands in messages name no place.
   std::vector<std::string> place;
+  /// Buttons and links by which people answer where they read.
+  AnswerWays answers;
 
   /// Writes a command record durably (stop_training); the codec and the topic are the caller's.
   std::function<core::Status(const core::Command&)> send_command;
@@ -106,6 +109,8 @@ class ActionConfig {
   [[nodiscard]] virtual std::vector<std::string> intents() const { return {}; }
   /// Topics of the user's that it writes to.
   [[nodiscard]] virtual std::vector<std::string> topics() const { return {}; }
+  /// Can its messages carry buttons, whose clicks an inbound webhook of this type hears of?
+  [[nodiscard]] virtual bool takes_buttons() const { return false; }
   /// Can a test message be delivered by an action that reads issues (Traits::reads_issues)?
   [[nodiscard]] virtual bool takes_test_messages() const { return false; }
   /// What people must be told when a notification ends `expired` or `dead` without an attempt that

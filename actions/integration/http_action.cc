@@ -6,6 +6,7 @@
 #include "actions/integration/attempt_notes.h"
 #include "actions/integration/http_caller.h"
 #include "actions/integration/http_dialog.h"
+#include "actions/message/answer_links.h"
 #include "actions/transport/redact.h"
 #include "core/json.h"
 
@@ -20,12 +21,16 @@ constexpr std::size_t kMaxRefused = 50;
 class HttpAction final : public core::Action {
  public:
   HttpAction(std::shared_ptr<const HttpIntegration> integration, const Environment& environment,
-             const CommonConfig& common)
+             const std::string& name, const CommonConfig& common)
       : integration_(std::move(integration)),
         common_(common),
         clock_(*environment.clock),
         sender_{environment.cluster, environment.external_url, environment.place},
-        caller_(integration_->http(), environment, common) {}
+        caller_(integration_->http(), environment, common) {
+    const auto buttons = environment.answers.buttons.find(name);
+    if (buttons != environment.answers.buttons.end()) sender_.buttons = buttons->second;
+    sender_.links = environment.answers.links;
+  }
 
   [[nodiscard]] core::Result<std::string> render(
       const core::Notification& notification) const override {
@@ -200,7 +205,9 @@ class HttpAction final : public core::Action {
   }
 
   core::Status fill(HttpRequest& request, const HttpAttempt& attempt) const {
-    request.body = attempt.rendered.body;
+    std::vector<std::string> signatures;
+    request.body = signed_links(attempt.rendered.body, attempt.notification, sender_, signatures);
+    for (std::string& one : signatures) attempt.opened.add(std::move(one));
     if (const auto trace = trace_of(attempt.notification); !trace.parent.empty()) {
       request.headers.emplace_back("traceparent", trace.parent);
       if (!trace.state.empty()) request.headers.emplace_back("tracestate", trace.state);
@@ -235,10 +242,9 @@ core::Value json_answer(const HttpResponse& response) {
 }
 
 core::Result<std::unique_ptr<core::Action>> HttpIntegration::build(
-    const Environment& environment, const IntegrationName& /*name*/,
-    const CommonConfig& common) const {
+    const Environment& environment, const IntegrationName& name, const CommonConfig& common) const {
   return std::unique_ptr<core::Action>(
-      std::make_unique<HttpAction>(shared_from_this(), environment, common));
+      std::make_unique<HttpAction>(shared_from_this(), environment, name.id, common));
 }
 
 }  // namespace tocsin::actions

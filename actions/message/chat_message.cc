@@ -137,6 +137,7 @@ ChatMessage chat_message(const core::Notification& notification, const Sender& s
   if (const NextCommand* command = first_command(parts))
     out.command = write.command(command->line, limits.text);
   out.footer = write.fit(parts.footer, limits.value);
+  out.buttons = answer_buttons(notification, sender);
   return out;
 }
 

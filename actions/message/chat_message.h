@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "actions/message/answer_buttons.h"
 #include "actions/message/event_json.h"
 #include "actions/message/run_words.h"
 #include "core/notification.h"
@@ -52,6 +53,7 @@ struct ChatMessage {
   Rows links;                          // name and URL, http or https, fit for every markup
   std::string command;                 // one to paste
   std::string footer;
+  std::vector<AnswerButton> buttons;  // of tools that report clicks
 };
 
 ChatMessage chat_message(const core::Notification& notification, const Sender& sender,

@@ -2,11 +2,13 @@
 // credentials. Internal to actions.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "actions/contract/answer_target.h"
 #include "core/notification.h"
 #include "core/value.h"
 
@@ -15,8 +17,10 @@ namespace tocsin::actions {
 /// Where a message comes from and points to.
 struct Sender {
   std::string cluster = "default";
-  std::string external_url;             // no trailing slash; empty = no links
-  std::vector<std::string> place = {};  // Environment::place
+  std::string external_url;                         // no trailing slash; empty = no links
+  std::vector<std::string> place = {};              // Environment::place
+  std::optional<AnswerWays::Buttons> buttons = {};  // nullopt: messages carry none
+  std::optional<AnswerLinks> links = {};            // the same
 };
 
 /// W3C trace context, passed on to the far side.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actions/message/answer_links.h"
 #include "actions/message/headline.h"
 #include "actions/message/message_parts.h"
 #include "actions/message/message_view.h"
@@ -43,6 +44,13 @@ void put_advice(const std::vector<std::string>& advice, std::string& out) {
   for (const std::string& text : advice) out += (advice.size() > 1 ? "  - " : "  ") + text + "\n";
 }
 
+// A link on a line of its own: mail programs take it whole.
+void put_answers(const Rows& links, std::string& out) {
+  if (links.empty()) return;
+  out += "\nAnswer (each link asks before it does anything)\n";
+  for (const auto& [name, url] : links) out += "  " + name + "\n  " + url + "\n";
+}
+
 void put_commands(const std::vector<NextCommand>& commands, std::string& out) {
   if (commands.empty()) return;
   out += "\nNext\n";
@@ -67,13 +75,14 @@ td{padding:.15em 0;vertical-align:top;unicode-bidi:isolate}
 td.n{width:5.6em;padding-right:.8em;white-space:nowrap}
 .q,td.n{color:#57606a}
 .lead{border-left:4px solid;padding-left:12px}
+a.b{display:inline-block;margin:.2em .4em .2em 0;padding:.4em .9em;border:1px solid #57606a;border-radius:6px;color:#1f2328;text-decoration:none}
 ul{margin:.3em 0;padding-left:1.2em}
 code{display:block;margin:.1em 0 .6em;padding:.5em .7em;background:#f6f8fa;color:#1f2328;border-radius:6px;font:13px/1.4 ui-monospace,Menlo,Consolas,monospace;white-space:pre-wrap}
 summary{cursor:pointer;font-weight:bold;margin:1.4em 0 .3em}
 .info{border-color:#1f6feb}.warning{border-color:#bf8700}.error{border-color:#cf222e}.critical{border-color:#82071e}.resolved{border-color:#1a7f37}
 footer{margin-top:1.6em;font-size:.85em}
 @media (prefers-color-scheme:dark){
-body{background:#0d1117;color:#e6edf3}.q,td.n{color:#9198a1}a{color:#6cb6ff}code{background:#21262d;color:#e6edf3}
+body{background:#0d1117;color:#e6edf3}.q,td.n{color:#9198a1}a{color:#6cb6ff}a.b{color:#e6edf3;border-color:#9198a1}code{background:#21262d;color:#e6edf3}
 .info{border-color:#4493f8}.warning{border-color:#d29922}.error{border-color:#f85149}.critical{border-color:#ff7b72}.resolved{border-color:#3fb950}}
 </style></head>
 <body><main>
@@ -84,7 +93,8 @@ body{background:#0d1117;color:#e6edf3}.q,td.n{color:#9198a1}a{color:#6cb6ff}code
 {{#rows}}<tr><td class="n">{{name}}</td><td>{{#link}}<a href="{{value}}">{{value}}</a>{{/link}}{{^link}}{{value}}{{/link}}</td></tr>
 {{/rows}}</table>
 {{/details}}</div>
-{{/lead}}{{#sections}}<h2>{{heading}}</h2><table role="presentation">
+{{/lead}}{{#answers}}<p>{{#lines}}<a class="b" href="{{value}}">{{name}}</a> {{/lines}}</p>
+{{/answers}}{{#sections}}<h2>{{heading}}</h2><table role="presentation">
 {{#rows}}<tr><td class="n">{{name}}</td><td>{{#link}}<a href="{{value}}">{{value}}</a>{{/link}}{{^link}}{{value}}{{/link}}</td></tr>
 {{/rows}}</table>
 {{/sections}}{{#advice}}<h2>{{heading}}</h2><ul>
@@ -132,6 +142,7 @@ std::string text_body(const core::Notification& notification, const Sender& send
   if (parts.followed.empty() && !parts.hidden.empty()) out += "\n" + parts.hidden + "\n";
   for (const Part& run : parts.runs) put_part(run, out);
   put_part({"Links", parts.links}, out);
+  put_answers(answer_links(notification, sender), out);
   put_commands(parts.commands, out);
   return out + "\n-- \n" + parts.footer + "\n";
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "actions/message/answer_links.h"
 #include "actions/message/episode_words.h"
 #include "actions/message/headline.h"
 #include "actions/message/message_parts.h"
@@ -170,7 +171,7 @@ void add_parts(const MessageParts& parts, ValueMap& out) {
   out.emplace_back("commands", std::move(commands));
 }
 
-constexpr std::array<std::string_view, 56> kViewNames{"why",
+constexpr std::array<std::string_view, 57> kViewNames{"why",
                                                       "acknowledged",
                                                       "headline",
                                                       "outcome",
@@ -224,6 +225,7 @@ constexpr std::array<std::string_view, 56> kViewNames{"why",
                                                       "lines",
                                                       "links",
                                                       "commands",
+                                                      "answers",
                                                       "does",
                                                       "line"};
 
@@ -248,6 +250,10 @@ core::Value message_view(const Notification& notification, const Sender& sender)
                {"issues", issue_list(notification)}};
   if (lead_of(notification) != nullptr) out.emplace_back("lead", lead_view(parts));
   add_parts(parts, out);
+  ValueList answers;
+  for (const auto& [name, url] : answer_links(notification, sender))
+    answers.emplace_back(ValueMap{{"name", name}, {"value", url}});
+  if (!answers.empty()) out.emplace_back("answers", ValueMap{{"lines", std::move(answers)}});
   if (!sender.external_url.empty()) {
     out.emplace_back("home", ValueMap{{"value", core::visible(sender.external_url, kViewText)},
                                       {"link", is_link(sender.external_url)}});

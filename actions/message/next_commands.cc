@@ -42,7 +42,9 @@ std::vector<NextCommand> next_commands(const core::Issue& issue, bool ended,
   const std::string run = run_text(issue.run);
   std::vector<NextCommand> out;
   const std::string& id = issue.event_id;  // of another producer it may be anything
-  const bool named = !id.empty() && id.size() <= kMaxLabel && core::visible(id) == id;
+  // The router's own issues are in no topic: no command finds them there, and no silence is for them.
+  const bool listed = !issue.source.ends_with("/router");
+  const bool named = listed && !id.empty() && id.size() <= kMaxLabel && core::visible(id) == id;
   if (named) {
     out.push_back({"Show this issue", "tocsin issues show " + shell_word(id) + at});
   }
@@ -58,7 +60,7 @@ std::vector<NextCommand> next_commands(const core::Issue& issue, bool ended,
   }
   if (ended && !run.empty()) {
     out.push_back({"Write a report about the run", "tocsin report " + run + at});
-  } else if (!muted.empty()) {
+  } else if (listed && !muted.empty()) {
     out.push_back({"Mute it for two hours",
                    "tocsin silence add " + muted + " --for 2h --comment known" + at});
   }

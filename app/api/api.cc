@@ -9,6 +9,7 @@
 #include "app/api/group_routes.h"
 #include "app/api/idempotency.h"
 #include "app/api/inbound_hooks.h"
+#include "app/api/link_pages.h"
 #include "app/api/openapi.h"
 #include "app/api/page_routes.h"
 #include "app/api/resource_routes.h"
@@ -46,13 +47,16 @@ struct Api::Parts {
         core::Telemetry& telemetry)
       : desk(config, transport, clock, log, host, std::move(routing)),
         answered(clock),
-        inbound(config.http.inbound, desk, telemetry) {}
+        inbound(config.http.inbound, desk, telemetry) {
+    if (config.http.links) links = link_routes(*config.http.links, desk, telemetry);
+  }
 
   HttpAnswer answer(const ApiRoute& route, const HttpRequest& request);
 
   ApiDesk desk;
   Idempotency answered;
   InboundHooks inbound;
+  std::vector<HttpRoute> links;
   std::string openapi;  // of all routes
 };
 
@@ -120,6 +124,7 @@ std::vector<HttpRoute> Api::routes() {
     out.push_back(std::move(served));
   }
   for (HttpRoute& route : parts_->inbound.routes()) out.push_back(std::move(route));
+  for (const HttpRoute& route : parts_->links) out.push_back(route);
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "app/api/ack_desk.h"
+#include "app/api/slack_clicks.h"
 #include "app/serve/problem.h"
 #include "app/serve/session_table.h"
 #include "app/view/ack_choice.h"
@@ -27,6 +28,10 @@ bool opens(const InboundHook& hook, const config::Secret& secret, const HttpRequ
   if (!secret.set()) return false;
   const auto opened = secret.reveal();
   if (!opened || opened->size() < kShortestSecret) return false;
+  if (hook.type == "slack") {
+    return has_slack_signature(request.header("x-slack-signature"),
+                               request.header("x-slack-request-timestamp"), *opened, request.body);
+  }
   if (hook.type == "pagerduty") {
     return has_pagerduty_signature(request.header("x-pagerduty-signature"), *opened, request.body);
   }
@@ -56,10 +61,20 @@ std::vector<std::string> own_acks(const TopicView& view, const InboundHook& hook
 
 }  // namespace
 
+struct InboundHooks::Clicks {
+  Clicks(const InboundHook& hook, ApiDesk& desk)
+      : replies(actions::http_click_replies(hook.slack.replies)), clicks(hook, desk, *replies) {}
+  std::unique_ptr<actions::ClickReplies> replies;
+  SlackClicks clicks;
+};
+
+InboundHooks::~InboundHooks() = default;
+
 InboundHooks::InboundHooks(std::vector<InboundHook> hooks, ApiDesk& desk,
                            core::Telemetry& telemetry)
     : hooks_(std::move(hooks)), desk_(desk) {
   for (const InboundHook& hook : hooks_) {
+    if (hook.type == "slack") clicks_[hook.name] = std::make_unique<Clicks>(hook, desk);
     failures_[hook.name] =
         &telemetry.counter("tocsin_router_signature_failures_total",
                            "webhooks that were refused because their signature, or token, is wrong",
@@ -100,8 +115,8 @@ HttpAnswer InboundHooks::answer(const HttpRequest& request) {
   const auto hook = std::find_if(hooks_.begin(), hooks_.end(),
                                  [&](const InboundHook& one) { return one.name == name; });
   if (hook == hooks_.end()) return refuse(nullptr, request);
-  if (!opens(*hook, hook->secret, request) && !opens(*hook, hook->previous_secret, request))
-    return refuse(&*hook, request);
+  if (!is_from(*hook, request)) return refuse(&*hook, request);
+  if (hook->type == "slack") return answer_slack(*hook, request);
   const auto event =
       hook->type == "pagerduty" ? read_pagerduty_hook(request.body) : read_jsm_hook(request.body);
   if (!event) return problem(400, "invalid-event", event.error().message);
@@ -116,6 +131,30 @@ HttpAnswer InboundHooks::answer(const HttpRequest& request) {
   HttpAnswer out = follow(*hook, request, *event);
   if (out.status == 200) done(id);
   return out;
+}
+
+bool InboundHooks::is_from(const InboundHook& hook, const HttpRequest& request) const {
+  if (hook.type == "slack") {
+    const auto sent = slack_timestamp(request.header("x-slack-request-timestamp"));
+    const core::WallTime now = desk_.clock.now();
+    if (!sent || *sent > now + kSlackClockMayDiffer || *sent < now - kSlackClockMayDiffer)
+      return false;
+  }
+  return opens(hook, hook.secret, request) || opens(hook, hook.previous_secret, request);
+}
+
+// Slack waits three seconds: what is asked is done behind the answer.
+HttpAnswer InboundHooks::answer_slack(const InboundHook& hook, const HttpRequest& request) {
+  auto click = read_slack_click(request.body);
+  if (!click) return problem(400, "invalid-event", click.error().message);
+  if (!*click) return {200, ""};
+  const std::string id = hook.name + "/" + core::params_hash(request.header("x-slack-signature"));
+  if (was_done(id)) return {200, ""};
+  if (!clicks_.at(hook.name)->clicks.take(std::move(**click), std::string(request.client))) {
+    return problem(503, "too-many", "too many clicks wait");
+  }
+  done(id);
+  return {200, ""};
 }
 
 HttpAnswer InboundHooks::follow(const InboundHook& hook, const HttpRequest& request,

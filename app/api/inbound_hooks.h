@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -22,6 +23,9 @@ class InboundHooks {
  public:
   /// All outlive it.
   InboundHooks(std::vector<InboundHook> hooks, ApiDesk& desk, core::Telemetry& telemetry);
+  ~InboundHooks();
+  InboundHooks(const InboundHooks&) = delete;
+  InboundHooks& operator=(const InboundHooks&) = delete;
 
   /// POST /hooks/<name>; none where none is configured. They live no longer than this.
   [[nodiscard]] std::vector<HttpRoute> routes();
@@ -29,6 +33,8 @@ class InboundHooks {
  private:
   [[nodiscard]] HttpAnswer answer(const HttpRequest& request);
   [[nodiscard]] HttpAnswer refuse(const InboundHook* hook, const HttpRequest& request);
+  [[nodiscard]] bool is_from(const InboundHook& hook, const HttpRequest& request) const;
+  [[nodiscard]] HttpAnswer answer_slack(const InboundHook& hook, const HttpRequest& request);
   [[nodiscard]] HttpAnswer follow(const InboundHook& hook, const HttpRequest& request,
                                   const InboundEvent& event);
   [[nodiscard]] bool was_done(const std::string& id);
@@ -36,7 +42,9 @@ class InboundHooks {
 
   std::vector<InboundHook> hooks_;
   ApiDesk& desk_;
-  std::map<std::string, core::Counter*> failures_;  // by name of the hook
+  std::map<std::string, core::Counter*> failures_;         // by name of the hook
+  struct Clicks;                                           // of one hook
+  std::map<std::string, std::unique_ptr<Clicks>> clicks_;  // by name of the hook
   core::Mutex mutex_;
   std::set<std::string> done_ GUARDED_BY(mutex_);  // ids of events
   std::deque<std::string> order_ GUARDED_BY(mutex_);

@@ -66,6 +66,16 @@ core::Result<StopDecided> written_word(ApiDesk& desk, const StopSeen& stop, Stop
   return word;
 }
 
+core::Result<StopDecided> written_rejection(ApiDesk& desk, const StopSeen& stop,
+                                            const std::string& comment, const ApiCall& call) {
+  return written_word(
+      desk, stop,
+      {stop.id, "cancelled", stop.name + " is not stopped: " + stop.id + " was rejected"},
+      core::stop_request_record(
+          core::decided(stop.request, "rejected", call.who.name, desk.clock.now(), comment)),
+      comment, call);
+}
+
 }  // namespace
 
 core::Result<StopDecided> approve_stop(ApiDesk& desk, const std::string& id,
@@ -80,18 +90,19 @@ core::Result<StopDecided> approve_stop(ApiDesk& desk, const std::string& id,
       comment, call);
 }
 
+core::Result<StopDecided> reject_stop(ApiDesk& desk, const std::string& id,
+                                      const std::string& comment, const ApiCall& call) {
+  const auto stop = look_at_stop(desk, id);
+  if (!stop) return stop.error();
+  if (!stop->waits) return waits_no_longer(*stop);
+  return written_rejection(desk, *stop, comment, call);
+}
+
 core::Result<StopDecided> cancel_stop(ApiDesk& desk, const std::string& id,
                                       const std::string& comment, const ApiCall& call) {
   const auto stop = look_at_stop(desk, id);
   if (!stop) return stop.error();
-  if (stop->waits) {
-    return written_word(
-        desk, *stop,
-        {stop->id, "cancelled", stop->name + " is not stopped: " + stop->id + " was rejected"},
-        core::stop_request_record(
-            core::decided(stop->request, "rejected", call.who.name, desk.clock.now(), comment)),
-        comment, call);
-  }
+  if (stop->waits) return written_rejection(desk, *stop, comment, call);
   if (!stop->asked) return waits_no_longer(*stop);
   return written_word(desk, *stop,
                       {stop->id, "cancelled",

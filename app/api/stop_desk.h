@@ -20,6 +20,9 @@ struct StopDecided {
 /// failed_precondition: no such stop, several, or it does not wait.
 core::Result<StopDecided> approve_stop(ApiDesk& desk, const std::string& id,
                                        const std::string& comment, const ApiCall& call);
+/// Rejects one that waits, and no other.
+core::Result<StopDecided> reject_stop(ApiDesk& desk, const std::string& id,
+                                      const std::string& comment, const ApiCall& call);
 /// Rejects one that waits; withdraws one that was asked of its run.
 core::Result<StopDecided> cancel_stop(ApiDesk& desk, const std::string& id,
                                       const std::string& comment, const ApiCall& call);

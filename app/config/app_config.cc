@@ -136,6 +136,7 @@ void read(config::Reader& root, AppConfig& out) {
     check_foreign_topics(root, out);
     check_fallbacks(root, out);
     check_inbound(root, out);
+    check_links(root, out);
   }
 }
 

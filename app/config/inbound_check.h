@@ -8,5 +8,7 @@ namespace tocsin::app {
 
 /// An error for each, with the nearest id.
 void check_inbound(const config::Reader& root, const AppConfig& config);
+/// http.links needs an address that people reach.
+void check_links(const config::Reader& root, const AppConfig& config);
 
 }  // namespace tocsin::app

@@ -113,6 +113,8 @@ void read(config::Reader& in, HttpConfig& out) {
   in.section("auth", "who may use the API",
              [&](config::Reader& auth) { read_auth(auth, out.access); });
   read_inbound(in, out.inbound);
+  in.section("links", "links in mails by which one acknowledges or silences without signing in",
+             [&](config::Reader& links) { read(links, out.links.emplace()); });
   const bool certificates = out.tls && !out.tls->client_ca_file.empty();
   if (in.describing() || !out.access.proxy || out.access.proxy->secret.set() || certificates)
     return;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/serve/inbound_config.h"
+#include "app/serve/link_seal.h"
 #include "config/config.h"
 
 namespace tocsin::app {
@@ -51,6 +52,7 @@ struct HttpConfig {
   AccessConfig access;
   std::optional<TlsConfig> tls = {};  // nullopt: HTTP in clear
   std::vector<InboundHook> inbound = {};
+  std::optional<LinkConfig> links = {};  // nullopt: messages have none that act
 };
 void read(config::Reader& in, HttpConfig& out);
 

@@ -1,5 +1,8 @@
 #include "app/view/told_groups.h"
 
+#include <algorithm>
+#include <set>
+
 #include "core/fields/outbox.h"
 #include "core/topics.h"
 #include "ingest/ingest.h"
@@ -10,15 +13,19 @@ void ToldGroups::apply(const core::RecordView& record) {
   if (record.topic != core::topic::kRouterOutbox || record.tombstone) return;
   const auto message = ingest::open_notification(record);
   if (!message || message->group_hash.empty()) return;
-  const auto [group, is_new] = issues_.try_emplace(message->group_hash);
+  const auto [group, is_new] = groups_.try_emplace(message->group_hash);
   if (is_new) order_.push_back(message->group_hash);
   for (const core::IssueRef& one : core::listing_of(*message).issues) {
-    if (group->second.size() < kMostIssues) group->second.insert(one.issue_key);
+    auto& issues = group->second.issues;
+    if (issues.size() >= kMostIssues && !issues.contains(one.issue_key)) continue;
+    std::uint64_t& episode = issues[one.issue_key];
+    episode = std::max(episode, one.episode);
   }
+  group->second.generation = std::max(group->second.generation, message->generation);
   if (group_of_.try_emplace(message->notification_id, message->group_hash).second)
     messages_.push_back(message->notification_id);
   if (order_.size() > kMostGroups) {
-    issues_.erase(order_.front());
+    groups_.erase(order_.front());
     order_.pop_front();
   }
   if (messages_.size() > kMostMessages) {
@@ -28,7 +35,7 @@ void ToldGroups::apply(const core::RecordView& record) {
 }
 
 void ToldGroups::clear() {
-  issues_.clear();
+  groups_.clear();
   order_.clear();
   group_of_.clear();
   messages_.clear();
@@ -36,7 +43,7 @@ void ToldGroups::clear() {
 
 core::Result<std::string> ToldGroups::group_of(std::string_view what) const {
   std::set<std::string> found;
-  for (auto i = issues_.lower_bound(what); i != issues_.end() && i->first.starts_with(what); ++i)
+  for (auto i = groups_.lower_bound(what); i != groups_.end() && i->first.starts_with(what); ++i)
     found.insert(i->first);
   for (auto i = group_of_.lower_bound(what); i != group_of_.end() && i->first.starts_with(what);
        ++i)
@@ -48,10 +55,15 @@ core::Result<std::string> ToldGroups::group_of(std::string_view what) const {
   return found.empty() ? std::string() : *found.begin();
 }
 
-const std::set<std::string>& ToldGroups::issues_of(const std::string& group) const {
-  static const std::set<std::string> kNone;
-  const auto found = issues_.find(group);
-  return found == issues_.end() ? kNone : found->second;
+const std::map<std::string, std::uint64_t>& ToldGroups::issues_of(const std::string& group) const {
+  static const std::map<std::string, std::uint64_t> kNone;
+  const auto found = groups_.find(group);
+  return found == groups_.end() ? kNone : found->second.issues;
+}
+
+std::uint64_t ToldGroups::generation_of(const std::string& group) const {
+  const auto found = groups_.find(group);
+  return found == groups_.end() ? 0 : found->second.generation;
 }
 
 }  // namespace tocsin::app

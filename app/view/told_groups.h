@@ -1,9 +1,9 @@
 // Which issues the messages of a group have told: the outbox, folded.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 
@@ -27,12 +27,19 @@ class ToldGroups {
   /// there is none. failed_precondition: there are several.
   [[nodiscard]] core::Result<std::string> group_of(std::string_view what) const;
   /// Keys of the issues that it was told of; empty: no such group.
-  [[nodiscard]] const std::set<std::string>& issues_of(const std::string& group) const;
+  [[nodiscard]] const std::map<std::string, std::uint64_t>& issues_of(
+      const std::string& group) const;  // with their newest episodes
+  /// Of its newest incident; 0: no such group.
+  [[nodiscard]] std::uint64_t generation_of(const std::string& group) const;
 
  private:
-  std::map<std::string, std::set<std::string>, std::less<>> issues_;  // by hash
-  std::deque<std::string> order_;                                     // of hashes
-  std::map<std::string, std::string, std::less<>> group_of_;          // by id of a message
+  struct Told {
+    std::map<std::string, std::uint64_t> issues;
+    std::uint64_t generation = 0;
+  };
+  std::map<std::string, Told, std::less<>> groups_;           // by hash
+  std::deque<std::string> order_;                             // of hashes
+  std::map<std::string, std::string, std::less<>> group_of_;  // by id of a message
   std::deque<std::string> messages_;
 };
 

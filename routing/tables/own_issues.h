@@ -3,12 +3,21 @@
 
 #include <cstdint>
 
+#include "core/issue.h"
 #include "core/own_issue.h"
 
 namespace tocsin::routing {
 
-enum class RouterIssue : std::uint8_t { job_lost, router_overflow, watchdog, count };
+enum class RouterIssue : std::uint8_t {
+  job_lost,
+  router_overflow,
+  watchdog,
+  silence_notice,
+  count
+};
 
 const core::OwnIssue& own_issue(RouterIssue which) noexcept;
+/// It tells of a silence, so that none holds it back.
+bool is_silence_notice(const core::Issue& issue) noexcept;
 
 }  // namespace tocsin::routing

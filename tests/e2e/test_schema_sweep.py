@@ -32,6 +32,8 @@ BEYOND_A_SCHEMA = re.compile("|".join([
     r"unknown mode", r"no argument for repetition", r"expected label=value", r"is no JSON once it is filled in",
     r"the webhook secret is not", r"expected up to 64 letters", r"expected 32 characters", r"is no percentage", r"is no number$", r"token_values must not be empty", r"name a topic$",
     r"No such configuration property", r"expected a text such as v0", r"expected a name such as USR1", r"cannot stand in for itself",
+    r"expected the member ID of a user", r"expected scheme and host alone", r"^missing key .integrations?.:", r"of type slack (has this key|names)",
+    r"needs http\.external_url", r"posts by an incoming webhook", r"no integration of type",
     r"expected never, always, or label=value", r"beside token", r"a webhook has its own channel", r'"(url|token)_file" \(a (webhook|bot)\)',
     r"is no number: expected \+<country>", r"expected at least one number", r"expected AC and 32", r'"auth_token_file"', r"expected either from or messaging", r"cannot answer in a thread", r"^missing key .aws.: region", r"expected arn:aws:sns",
     # what lies between the bounds, and a quoted number beside a bound that is no whole one

@@ -40,7 +40,9 @@ class Slack(FarSide):
         check = Checks(lambda why: Refused(400, "invalid_blocks", why))
         check.items("blocks", blocks, 50, 0)
         for block in blocks:
-            check.one_of("type", block.get("type"), ("section", "context", "divider", "header"))
+            check.one_of("type", block.get("type"), ("section", "context", "divider", "header", "actions"))
+            if "block_id" in block:
+                check.text("block_id", block["block_id"], 255)
             if block["type"] == "section":
                 check.keys("section", block, ("type",), ("text", "fields", "block_id"))
                 if "text" not in block and "fields" not in block:
@@ -56,10 +58,42 @@ class Slack(FarSide):
                 check.items("context.elements", block["elements"], 10)
                 for element in block["elements"]:
                     self._text(check, "context.elements", element, 3000)
+            elif block["type"] == "actions":
+                self._buttons(check, block)
             elif block["type"] == "header":
                 check.keys("header", block, ("type", "text"), ("block_id",))
                 check.one_of("header.text.type", block["text"].get("type"), ("plain_text",))
                 self._text(check, "header.text", block["text"], 150)
+
+    def _buttons(self, check, block):
+        """Block `actions` with elements `button`, and their confirmation dialogs."""
+        check.keys("actions", block, ("type", "elements"), ("block_id",))
+        check.items("actions.elements", block["elements"], 25)
+        ids = [button.get("action_id") for button in block["elements"]]
+        if len(set(ids)) != len(ids):
+            raise check.refuse(f"actions: an action_id comes twice: {ids}")
+        for button in block["elements"]:
+            check.keys("button", button, ("type", "text", "action_id"), ("value", "style", "confirm", "url", "accessibility_label"))
+            check.one_of("button.type", button["type"], ("button",))
+            self._plain(check, "button.text", button["text"], 75)
+            check.text("button.action_id", button["action_id"], 255)
+            if "value" in button:
+                check.text("button.value", button["value"], 2000)
+            if "style" in button:
+                check.one_of("button.style", button["style"], ("primary", "danger"))
+            if "confirm" in button:
+                confirm = button["confirm"]
+                check.keys("confirm", confirm, ("title", "text", "confirm", "deny"), ("style",))
+                self._plain(check, "confirm.title", confirm["title"], 100)
+                self._plain(check, "confirm.text", confirm["text"], 300)
+                self._plain(check, "confirm.confirm", confirm["confirm"], 30)
+                self._plain(check, "confirm.deny", confirm["deny"], 30)
+                if "style" in confirm:
+                    check.one_of("confirm.style", confirm["style"], ("primary", "danger"))
+
+    def _plain(self, check, where, text, most):
+        self._text(check, where, text, most)
+        check.one_of(f"{where}.type", text["type"], ("plain_text",))
 
     def _text(self, check, where, text, most):
         check.keys(where, text, ("type", "text"), ("emoji",) if text.get("type") == "plain_text" else ("verbatim",))
@@ -80,6 +114,8 @@ class Slack(FarSide):
             if "text" in block:
                 lines.append(read(block["text"]["text"]))
             lines += ["  " + read(field["text"]).replace("\n", "  ") for field in block.get("fields", [])]
-            if "elements" in block:
+            if block["type"] == "actions":
+                lines.append(" ".join(f"({button['text']['text']})" for button in block["elements"]))
+            elif "elements" in block:
                 lines.append(" | ".join(read(element["text"]) for element in block["elements"]))
         return "\n".join(lines)

@@ -10,10 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "actions/actions.h"
 #include "app/api/alertmanager_json.h"
 #include "app/api/inbound_event.h"
 #include "app/api/page.h"
 #include "app/api/silence_request.h"
+#include "app/api/slack_click.h"
+#include "app/api/slack_reply.h"
 #include "app/api/stream_routes.h"
 #include "app/serve/access.h"
 #include "app/serve/gzip.h"
@@ -116,16 +119,45 @@ void one_hook(std::string_view text) {
       !tocsin::app::has_pagerduty_signature(text.substr(0, end), "fuzz \x05\x06 unguessed", text));
 }
 
+// A click, and what is posted for it: as a form, and as the JSON in it.
+void one_click(std::string_view text) {
+  using namespace tocsin;
+  std::string form = "payload=";
+  for (const char c : text) {
+    static constexpr std::string_view kHex = "0123456789ABCDEF";
+    const auto byte = static_cast<unsigned char>(c);
+    form += {'%', kHex[byte >> 4U], kHex[byte & 15U]};
+  }
+  for (const std::string_view body : {text, std::string_view(form)}) {
+    const auto click = app::read_slack_click(body);
+    if (!click || !*click) continue;
+    sound(app::slack_person(**click).size() < 200);
+    sound((*click)->value.size() <= 2000);
+    const std::string changed = app::slack_changed_message(**click, "done <!channel>");
+    sound(changed.empty() || core::parse_json(changed, std::size_t{8} << 20).has_value());
+  }
+  sound(!app::has_slack_signature(text, text, "fuzz \x07\x08 unguessed", text));
+  app::slack_timestamp(text);
+}
+
+// What stands in a button's value, and in a link: one text for one target.
+void one_target(std::string_view text) {
+  const auto target = tocsin::actions::AnswerTarget::parse(text);
+  if (target) sound(target->text() == text);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
-  if (data[0] % 6 == 0) one_alert(text);
-  if (data[0] % 6 == 1) one_silence(text);
-  if (data[0] % 6 == 2) one_query(text);
-  if (data[0] % 6 == 3) one_silence_of_ours(text);
-  if (data[0] % 6 == 4) headers_of_a_request(text);
-  if (data[0] % 6 == 5) one_hook(text);
+  if (data[0] % 8 == 0) one_alert(text);
+  if (data[0] % 8 == 1) one_silence(text);
+  if (data[0] % 8 == 2) one_query(text);
+  if (data[0] % 8 == 3) one_silence_of_ours(text);
+  if (data[0] % 8 == 4) headers_of_a_request(text);
+  if (data[0] % 8 == 5) one_hook(text);
+  if (data[0] % 8 == 6) one_click(text);
+  if (data[0] % 8 == 7) one_target(text);
   return 0;
 }
