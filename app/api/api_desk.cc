@@ -37,7 +37,8 @@ ApiDesk::ApiDesk(const AppConfig& config, ingest::Transport& transport,
       view(transport, the_clock, the_log,
            {&deliveries, &commands, &audit, &told, &standing, &feed}),
       writer(transport, host),
-      insights(config, transport, the_clock, the_log, *streams) {}
+      insights(config, transport, the_clock, the_log, *streams),
+      curves(config, transport, the_clock, the_log, *streams) {}
 
 core::OutRecord audit_of(const ApiCall& call, core::WallTime at, std::string what,
                          std::string subject, core::Value before, core::Value after) {

@@ -16,6 +16,10 @@
 
 namespace tocsin::app {
 
+/// Where what is looked back with is kept: the file of this name beside the store of events, which is
+/// meant by an empty one.
+std::string insights_path(const AppConfig& config, const std::string& file);
+
 /// Reads on a thread of its own from its making on, and tells the hub which runs have changed once
 /// that is durable. What goes wrong is retried, and disturbs nobody else.
 class InsightsFeed {

@@ -174,7 +174,7 @@ TEST_F(SeriesStoreTest, AboveItsSizeTheRunsHeardOfLeastLatelyGo) {
     of.run = run(which);
     store->heard(of.run, which * 1'000'000);
     std::mt19937_64 chance(which);
-    for (std::int64_t x = 0; x < 20'000; ++x) {
+    for (std::int64_t x = 0; x < 100'000; ++x) {
       const std::array<double, 2> values{std::ldexp(static_cast<double>(chance()), -60), 0.0};
       store->add(of, FamilyKind::scalar, 5, core::Mode::train, x, values);
     }
