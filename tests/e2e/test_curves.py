@@ -67,9 +67,9 @@ def refused(server, path, **query):
     return error.value.code, json.load(error.value)
 
 
-def truth(journal, name):
+def truth(journal, name, mode=1):
     telemetry = Telemetry(journal)
-    rows = {row["step"]: row["value"] for frame in telemetry.of_kind(2) for row in frame.rows if telemetry.names[row["name"]] == name}
+    rows = {row["step"]: row["value"] for frame in telemetry.of_kind(2) if frame.header["mode"] == mode for row in frame.rows if telemetry.names[row["name"]] == name}
     steps = numpy.array(sorted(rows))
     return steps, numpy.array([rows[step] for step in steps])
 
@@ -186,11 +186,11 @@ def test_a_logged_value_is_on_the_screen_within_a_second(server, browser, tmp_pa
     uid = run_with(one, None, 5)
     page = browser.new_page()
     page.goto(f"http://{one.wait_for('started')['http']}/runs/{uid}")
-    page.wait_for_selector(".chart[data-name=loss] figcaption")
+    page.wait_for_selector(".chart[data-name=loss][data-mode=train] figcaption")
 
     def late():
         """Steps that the page is behind the frames."""
-        shown = int(re.search(r"last [^;]* at step (\d+)", page.inner_text(".chart[data-name=loss] figcaption")).group(1))
+        shown = int(re.search(r"last [^;]* at step (\d+)", page.inner_text(".chart[data-name=loss][data-mode=train] figcaption")).group(1))
         return int(truth(tmp_path / "journal", "loss")[0][-1]) - shown
     behind = []
     for _ in range(20):
@@ -245,28 +245,28 @@ def test_the_exploding_loss_has_its_alarm_its_stop_and_its_checkpoint(demo, brow
     page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
     page.on("request", lambda request: wrong.append(request.url) if not request.url.startswith((base, "data:")) else None)
     page.goto(f"{base}/runs/{run['uid']}")
-    page.wait_for_selector(".chart[data-name=loss] canvas")
+    page.wait_for_selector(".chart[data-name=loss][data-mode=train] canvas")
     page.wait_for_selector(".live.good")
     time.sleep(0.3)
     marks = page.inner_text("#curves .marks")
     head = run["headline"]
     assert f"step {head['step']}" in marks and re.search(r"step \d+: run stopped", marks) and "checkpoint" in marks
-    steps, values = truth(journal, "loss")
+    steps, values = truth(journal, "loss", mode=1)
     finite = numpy.isfinite(values)
-    told = page.inner_text(".chart[data-name=loss] figcaption")
+    told = page.inner_text(".chart[data-name=loss][data-mode=train] figcaption")
     assert f"{len(steps)} values stored" in told
     assert f"at step {steps[finite][values[finite].argmax()]}" in told and f"at step {steps[finite][-1]}" in told
     if (~finite).any():
         assert f"{(~finite).sum()} not finite, first at step {steps[~finite][0]}" in told
     # With keys alone: the last step, then what is read of it.
-    page.focus(".chart[data-name=loss] .plot")
+    page.focus(".chart[data-name=loss][data-mode=train] .plot")
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
-    read = page.inner_text(".chart[data-name=loss] .read")
+    read = page.inner_text(".chart[data-name=loss][data-mode=train] .read")
     assert read.startswith(f"step {steps[1]}:") and f"{float(f'{values[1]:.5g}'):g}"[:5] in read, read
     look(page, "curves", width, theme)
     if width > 700:  # drag: what is seen then is finer, the address says where, and all steps come back
-        box = page.locator(".chart[data-name=loss] .u-over").bounding_box()
+        box = page.locator(".chart[data-name=loss][data-mode=train] .u-over").bounding_box()
         page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 40)
         page.mouse.down()
         page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 60, steps=5)
@@ -274,9 +274,10 @@ def test_the_exploding_loss_has_its_alarm_its_stop_and_its_checkpoint(demo, brow
         page.wait_for_function("location.search.includes('from=')")
         page.click("text=All steps")
         page.wait_for_function("!location.search.includes('from=')")
-    page.click("summary:has-text('Table') >> nth=0")
-    rows = page.locator(".chart[data-name=loss] tbody tr")
-    cells = rows.nth(rows.count() - 1).locator("td").all_inner_texts()
+    page.click(".chart[data-name=loss][data-mode=train] summary")
+    page.wait_for_function(f"[...document.querySelectorAll('.chart[data-name=loss][data-mode=train] tbody tr')].pop().firstChild.textContent == {steps[-1]}")
+    rows = page.locator(".chart[data-name=loss][data-mode=train] tbody tr")
+    cells = rows.nth(rows.count() - 1).locator("td").all_text_contents()
     assert int(cells[0]) == steps[-1]
     page.goto(f"{base}/issues/{head['key']}/{head['episode']}")
     page.wait_for_selector("#evidence .chart canvas")

@@ -22,8 +22,25 @@ export const colour_of = (at: number) => (dark() ? COLOURS.dark : COLOURS.light)
 
 export function short(value: number): string {
   const size = Math.abs(value);
-  if (value !== 0 && (size < 1e-3 || size >= 1e6)) return value.toExponential(2);
+  if (value !== 0 && (size < 1e-3 || size >= 1e6)) return Number(value.toPrecision(3)).toExponential().replace("e+", "e");
   return String(Number(value.toPrecision(5)));
+}
+
+const axis_number = (value: number) => {
+  const size = Math.abs(value);
+  return value !== 0 && (size < 1e-3 || size >= 1e5) ? Number(value.toPrecision(3)).toExponential().replace("e+", "e") : String(Number(value.toPrecision(5)));
+};
+
+// Few values far beyond all others do not flatten these: they are arrows at the edge.
+const FAR = 4;  // times what nine of ten values span
+function near_range(lines: Line[]): [number, number] | null {
+  const all = lines.flatMap((line) => [...(line.low ?? line.mid), ...(line.high ?? line.mid)]).filter((one): one is number => one !== null).sort((a, b) => a - b);
+  if (all.length < 20) return null;
+  const low = all[Math.floor(all.length * 0.05)]!;
+  const high = all[Math.ceil(all.length * 0.95) - 1]!;
+  const span = FAR * (high - low || Math.abs(high) || 1);
+  const near = all.filter((one) => one >= low - span && one <= high + span);
+  return near.length === all.length ? null : [near[0]!, near[near.length - 1]!];
 }
 
 function usual_stride(x: number[]): number {
@@ -70,6 +87,7 @@ export class Chart {
   private plot: uPlot;
   private lines: Line[] = [];
   private marks: Mark[] = [];
+  private near: [number, number] | null = null;
   private at: number | null = null;
   private shape = "";
   private readonly watch: ResizeObserver;
@@ -92,6 +110,7 @@ export class Chart {
       this.plot = this.made();
       this.touch();
     }
+    this.near = log ? null : near_range(lines);
     this.plot.setData(aligned(lines, log), false);
     this.plot.setScale("x", { min: from, max: Math.max(to - 1, from + 1) });
   }
@@ -125,15 +144,22 @@ export class Chart {
   private point(x: number | null): void { this.at = x; this.events.point(x); }
   private size() { return { width: Math.max(200, this.box.clientWidth), height: this.box.clientWidth < 500 ? 180 : 220 }; }
 
+  private y_range(min: number | null, max: number | null): uPlot.Range.MinMax {
+    if (min === null || max === null) return [0, 1];
+    if (this.log) return min === max ? [min / 2, max * 2] : uPlot.rangeLog(min, max, 10, true);
+    const [low, high] = this.near ?? [min, max];
+    return uPlot.rangeNum(Math.max(min, low), Math.min(max, high), 0.1, true);
+  }
+
   private made(): uPlot {
     const axis = (more: uPlot.Axis): uPlot.Axis => ({ stroke: css("--dim"), grid: { stroke: css("--line"), width: 1 },
       ticks: { stroke: css("--line"), width: 1 }, font: "13px system-ui, sans-serif", ...more });
     const { series, bands } = series_of(this.lines);
     return new uPlot({
       ...this.size(), series, bands, legend: { show: false }, padding: [22, 12, 0, 0],
-      scales: { x: { time: false }, y: { distr: this.log ? 3 : 1 } },
+      scales: { x: { time: false }, y: { distr: this.log ? 3 : 1, range: (_, min, max) => this.y_range(min, max) } },
       axes: [axis({ values: (_, all) => all.map((x) => Number.isInteger(x) ? String(x) : "") }),
-        axis({ size: 64, values: (_, all) => all.map((y) => y === null ? "" : short(y)) })],
+        axis({ size: 64, values: (_, all) => all.map((y) => y === null ? "" : axis_number(y)) })],
       cursor: { drag: { x: true, y: false, setScale: false }, points: { show: (plot, at) => at % 3 === 1 ? uPlot_point(plot, at) : (undefined as unknown as HTMLElement) } },
       hooks: {
         draw: [(plot) => this.draw(plot)],
@@ -168,6 +194,7 @@ export class Chart {
         if (at >= left && at <= left + width) ctx.fillRect(at - unit, top + height - LANE * unit, 2 * unit, LANE * unit);
       }
     }
+    this.draw_far(plot);
     ctx.font = `${14 * unit}px system-ui, sans-serif`;
     ctx.textAlign = "center";
     let free = -Infinity;
@@ -186,6 +213,34 @@ export class Chart {
       free = label + 14 * unit;
     }
     ctx.restore();
+  }
+
+  // An arrow where values lie beyond the edge, and what the farthest is.
+  private draw_far(plot: uPlot): void {
+    if (!this.near) return;
+    const { ctx } = plot;
+    const { left, top, width, height } = plot.bbox;
+    const unit = devicePixelRatio;
+    ctx.font = `${12 * unit}px system-ui, sans-serif`;
+    this.lines.forEach((line, which) => {
+      ctx.fillStyle = colour_of(which);
+      for (const above of [true, false]) {
+        const column = (above ? line.high : line.low) ?? line.mid;
+        const edge = above ? plot.scales.y!.max! : plot.scales.y!.min!;
+        const far = line.x.flatMap((x, at) => {
+          const value = column[at] ?? null;
+          const place = plot.valToPos(x, "x", true);
+          return value !== null && (above ? value > edge : value < edge) && place >= left && place <= left + width ? [{ value, place }] : [];
+        });
+        if (far.length === 0) continue;
+        const y = above ? top + 11 * unit : top + height - LANE * unit;
+        ctx.textAlign = "center";
+        for (const one of far) ctx.fillText(above ? "▲" : "▼", one.place, y);
+        const most = far.reduce((a, b) => (above ? b.value > a.value : b.value < a.value) ? b : a);
+        ctx.textAlign = most.place > left + width / 2 ? "right" : "left";
+        ctx.fillText(short(most.value), most.place + (ctx.textAlign === "right" ? -10 : 10) * unit, y);
+      }
+    });
   }
 
   // One finger reads, two fingers zoom, a double tap shows all.

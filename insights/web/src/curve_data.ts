@@ -18,17 +18,28 @@ const RATE = /(^|[_/.-])(lr|learning_rate)([_/.-]|$)/i;
 // Losses, metrics, learning rates, then the time of steps: what is shown when nobody has chosen.
 export function usual_names(names: Name[], most: number): string[] {
   const grade = (one: Name) =>
-    one.kind === "clock" ? 4 : one.role === "loss" ? 0 : RATE.test(one.name) ? 2 : one.role === "metric" ? 1 : 3;
+    one.role === "loss" ? 0 : one.role === "ledger" ? 5 : RATE.test(one.name) ? 2 : one.kind === "clock" ? 3 : one.role === "metric" ? 1 : 4;
   return [...names].sort((a, b) => grade(a) - grade(b)).slice(0, most).map((one) => one.name);
 }
 
 export const exactly = (names: string[]) => names.map((name) => name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("|");
 
+// Steps of each mode are counted by themselves: a chart has one mode, those of training come first.
+export function charts_of(curves: Curve[]): { name: string; mode: string; curves: Curve[] }[] {
+  const out = new Map<string, { name: string; mode: string; curves: Curve[] }>();
+  const order = (mode: string) => (mode === "train" ? 0 : 1);
+  for (const one of [...curves].sort((a, b) => order(a.mode) - order(b.mode))) {
+    const key = `${one.mode} ${one.name}`;
+    if (!out.has(key)) out.set(key, { name: one.name, mode: one.mode, curves: [] });
+    out.get(key)!.curves.push(one);
+  }
+  return [...out.values()];
+}
+
 export function lines_of(curves: Curve[]): Line[] {
-  const several = new Set(curves.map((one) => one.mode)).size > 1;
   return curves.map((one) => ({
-    label: [several || one.mode !== "train" ? one.mode : "", one.workers > 1 ? `mean of ${one.workers} workers` : "",
-      one.superseded ? "replaced by a later attempt" : ""].filter(Boolean).join(", ") || one.mode,
+    label: [one.mode, one.workers > 1 ? `mean of ${one.workers} workers` : "",
+      one.superseded ? "replaced by a later attempt" : ""].filter(Boolean).join(", "),
     x: one.x0, mid: one.value ?? one.mean ?? [], low: one.min ?? null, high: one.max ?? null,
     bad: one.bad.map((row): [number, number] => [row[4]!, row[1]! + row[2]! + row[3]!]), faint: one.superseded,
   }));

@@ -2,11 +2,14 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, Refused, ticks, type IssueRow, type Stop } from "./api";
 import { Chart, colour_of, MARK_SIGNS, type Mark } from "./chart";
-import { exactly, lines_of, marks_of, read_out, sentence, usual_names, type Curve, type Curves, type Name } from "./curve_data";
+import { charts_of, exactly, lines_of, marks_of, read_out, sentence, usual_names, type Curve, type Curves, type Name } from "./curve_data";
 import { place, set_query, set_queries } from "./place";
 
-const MOST_CHARTS = 4;
+const MOST_NAMES = 4;  // until somebody chooses
+const MOST_CHARTS = 6;
 const MOST_ROWS = 200;
+
+const NONE: Mark[] = [];
 
 interface Range { from: number | null; to: number | null }
 const bound = (name: string) => { const text = place.value.query.get(name); return text !== null && /^\d+$/.test(text) ? Number(text) : null; };
@@ -25,27 +28,30 @@ function DataTable({ curves, labels }: { curves: Curve[]; labels: string[] }) {
   );
 }
 
-function Figure({ name, answer, marks, log, zoom }:
-  { name: string; answer: Curves; marks: Mark[]; log: boolean; zoom: (range: Range) => void }) {
+function Figure({ name, mode, curves, answer, marks, log, zoom }:
+  { name: string; mode: string; curves: Curve[]; answer: Curves; marks: Mark[]; log: boolean; zoom: ((range: Range) => void) | null }) {
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<Chart | null>(null);
   const [at, set_at] = useState<number | null>(null);
   const act = useRef(zoom);
   act.current = zoom;
-  const curves = answer.series.filter((one) => one.name === name);
   const lines = lines_of(curves);
   const labels = lines.map((line) => line.label);
   useEffect(() => {
-    const made = new Chart(box.current!, { point: set_at, range: (from, to) => act.current({ from, to }), whole: () => act.current({ from: null, to: null }) }, log);
+    const made = new Chart(box.current!, { point: set_at, range: (from, to) => act.current?.({ from, to }), whole: () => act.current?.({ from: null, to: null }) }, log);
     chart.current = made;
     return () => made.leave();
   }, []);
-  useEffect(() => { chart.current?.show(lines, marks, log, answer.from, answer.to); }, [answer, marks, log, name]);
+  // The steps that were asked for; of all steps, those that there are, with the marks behind the last one.
+  const first = zoom ? answer.from : Math.min(...curves.map((one) => one.x0[0] ?? 0));
+  const last = Math.max(...curves.map((one) => one.x0[one.x0.length - 1] ?? 0)) + answer.width;
+  const end = !zoom ? last : place.value.query.has("to") ? answer.to : Math.max(answer.to, ...marks.map((mark) => mark.x <= answer.to + answer.width * 10 ? mark.x + 2 : 0));
+  useEffect(() => { chart.current?.show(lines, marks, log, first, end); }, [answer, marks, log, name]);
   const key = (event: KeyboardEvent) => {
     const one = chart.current;
     const acts: Record<string, () => void> = { ArrowLeft: () => one?.step(-1), ArrowRight: () => one?.step(1), PageUp: () => one?.step(-20),
       PageDown: () => one?.step(20), Home: () => one?.step(-1e9), End: () => one?.step(1e9), "+": () => one?.zoom(0.5), "-": () => one?.zoom(2),
-      "0": () => zoom({ from: null, to: null }) };
+      "0": () => zoom?.({ from: null, to: null }) };
     if (!acts[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
     acts[event.key]!();
@@ -53,8 +59,8 @@ function Figure({ name, answer, marks, log, zoom }:
   const said = curves.map((curve, which) => sentence(curve, labels[which]!, answer));
   const hidden = log ? lines.reduce((sum, line) => sum + line.mid.filter((value) => value !== null && value <= 0).length, 0) : 0;
   return (
-    <figure class="chart" data-name={name}>
-      <h3>{name}{lines.length > 1 && <span class="keys">{lines.map((line, which) => (
+    <figure class="chart" data-name={name} data-mode={mode}>
+      <h3>{name}{mode !== "train" && ` · ${mode}`}{lines.length > 1 && <span class="keys">{lines.map((line, which) => (
         <span key={which}><i style={{ background: colour_of(which) }} /> {line.label}</span>))}</span>}</h3>
       <p class="read" aria-live="polite">{at === null ? " " : read_out(curves, labels, at, answer.width)}</p>
       <div class="plot" ref={box} tabIndex={0} role="img" onKeyDown={key}
@@ -104,7 +110,7 @@ export function CurvePanel({ uid, issues, stop, only, around, id, title }:
   const names = useAsked<{ items: Name[]; total: number }>(`${run}/names?limit=1000`, turn);
   const chosen = place.value.query.get("v");
   const items = names.answer?.items ?? [];
-  const usual = only && items.some((one) => one.name === only) ? [only] : usual_names(items, only === undefined ? MOST_CHARTS : 1);
+  const usual = only && items.some((one) => one.name === only) ? [only] : usual_names(items, only === undefined ? MOST_NAMES : 1);
   const shown = chosen !== null && only === undefined ? chosen.split(",").filter(Boolean).map(decodeURIComponent).filter((name) => items.some((one) => one.name === name)) : usual;
   const asked = place.value.query.has("from") || place.value.query.has("to");
   const whole = place.value.query.get("steps") === "all";
@@ -126,6 +132,9 @@ export function CurvePanel({ uid, issues, stop, only, around, id, title }:
   const error = names.error ?? curves.error;
   if (error instanceof Refused && error.status === 401) return null;  // the screen asks who this is
   const answer = curves.answer;
+  const all = charts_of(answer?.series ?? []).filter((one) => shown.includes(one.name));
+  const drawn = chosen === null ? all.slice(0, only === undefined ? MOST_CHARTS : 1) : all;
+  const main = all[0]?.mode;
   return (
     <section class="panel curves" id={id}>
       <h2>{title}</h2>
@@ -136,8 +145,8 @@ export function CurvePanel({ uid, issues, stop, only, around, id, title }:
           {(asked || near) && <button type="button" onClick={() => zoom({ from: null, to: null })}>All steps</button>}
           <button type="button" aria-pressed={log} onClick={() => set_query("log", log ? "" : "true")}>Logarithmic</button></p>
         <Marks marks={kept.current.marks} />
-        <div class="charts">{shown.filter((name) => answer.series.some((one) => one.name === name)).map((name) => (
-          <Figure key={name} name={name} answer={answer} marks={kept.current.marks} log={log} zoom={zoom} />))}</div>
+        <div class="charts">{drawn.map((one) => (
+          <Figure key={`${one.mode} ${one.name}`} {...one} answer={answer} marks={one.mode === main ? kept.current.marks : NONE} log={log} zoom={one.mode === main ? zoom : null} />))}</div>
         {answer.left_out > 0 && <p class="dim">{answer.left_out} more series are not drawn.</p>}
         {only === undefined && names.answer && <Picker names={items} shown={shown} total={names.answer.total} />}
       </>}
