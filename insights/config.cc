@@ -13,6 +13,8 @@ void read(config::Reader& in, Config& out) {
               "runs unheard of for so long are forgotten");
   in.optional("max_bytes", out.max_bytes,
               "above it the runs that were heard of least lately are forgotten");
+  in.optional("max_curve_bytes", out.max_curve_bytes,
+              "the same of curves.db, beside the store: curves of runs");
 }
 
 }  // namespace tocsin::insights

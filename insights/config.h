@@ -13,7 +13,8 @@ struct Config {
   bool enabled = true;
   std::string path;                                   // of the store; empty: beside the journal
   core::Duration keep = std::chrono::hours{24} * 90;  // what is over
-  config::Bytes max_bytes{2ULL << 30U};
+  config::Bytes max_bytes{2ULL << 30U};               // of events
+  config::Bytes max_curve_bytes{4ULL << 30U};         // of scalars and step clocks
 };
 void read(config::Reader& in, Config& out);
 

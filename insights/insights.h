@@ -1,8 +1,12 @@
 // Door of insights: what happened to runs, kept for looking back, and the pages that show it.
 #pragma once
 
-#include "insights/config.h"              // the `insights` section
-#include "insights/pages/page_table.h"    // the files of the page, as the program carries them
-#include "insights/store/event_reader.h"  // questions to the store
-#include "insights/store/event_writer.h"  // events into the store
-#include "insights/store/kept_record.h"   // a record as the store keeps it
+#include "insights/config.h"                 // the `insights` section
+#include "insights/pages/page_table.h"       // the files of the page, as the program carries them
+#include "insights/series/series_query.h"    // curves of a run, at most so many points
+#include "insights/series/series_reader.h"   // what is stored, unthinned
+#include "insights/series/series_writer.h"   // numbers by step into the store of series
+#include "insights/series/telemetry_fold.h"  // frames into the store of series
+#include "insights/store/event_reader.h"     // questions to the store
+#include "insights/store/event_writer.h"     // events into the store
+#include "insights/store/kept_record.h"      // a record as the store keeps it

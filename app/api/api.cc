@@ -15,6 +15,7 @@
 #include "app/api/resource_routes.h"
 #include "app/api/run_routes.h"
 #include "app/api/run_stop.h"
+#include "app/api/series_routes.h"
 #include "app/api/session_routes.h"
 #include "app/api/silence_routes.h"
 #include "app/api/stop_routes.h"
@@ -97,7 +98,8 @@ std::vector<HttpRoute> Api::routes() {
   std::vector<ApiRoute> declared;
   for (auto make :
        {alertmanager_routes, event_routes, group_routes, resource_routes, silence_routes,
-        ack_routes, stop_routes, stream_routes, session_routes, run_routes, run_stop_routes}) {
+        ack_routes, stop_routes, stream_routes, session_routes, run_routes, run_stop_routes,
+        series_routes}) {
     for (ApiRoute& route : make(parts_->desk)) declared.push_back(std::move(route));
   }
   declared.push_back({"GET",

@@ -22,7 +22,7 @@ StreamLimits stream_limits() {
 AccessConfig access_of(const AppConfig& config, core::Log& log, std::string& token_file) {
   AccessConfig out = config.http.access;
   if (config.transport.kafka.is_null() && config.transport.journal.empty()) return out;
-  const auto folder = std::filesystem::path(insights_store_path(config)).parent_path();
+  const auto folder = std::filesystem::path(insights_path(config, "")).parent_path();
   auto made = add_local_token(out, config.http.listen, folder.empty() ? "." : folder.string());
   if (made) {
     token_file = std::move(*made);
@@ -55,7 +55,8 @@ ApiDesk::ApiDesk(const AppConfig& config, ingest::Transport& transport,
       view(transport, the_clock, the_log,
            {&deliveries, &commands, &audit, &told, &standing, &feed}),
       writer(transport, host),
-      insights(config, transport, the_clock, the_log, *streams) {}
+      insights(config, transport, the_clock, the_log, *streams),
+      curves(config, transport, the_clock, the_log, *streams) {}
 
 core::OutRecord audit_of(const ApiCall& call, core::WallTime at, std::string what,
                          std::string subject, core::Value before, core::Value after) {

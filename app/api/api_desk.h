@@ -7,6 +7,7 @@
 
 #include "app/api/api_route.h"
 #include "app/api/api_writer.h"
+#include "app/api/curves_feed.h"
 #include "app/api/histories.h"
 #include "app/api/insights_feed.h"
 #include "app/api/live_view.h"
@@ -54,6 +55,7 @@ struct ApiDesk {
   LiveView view;  // behind what watches it
   ApiWriter writer;
   InsightsFeed insights;  // behind the hub that it tells
+  CurvesFeed curves;      // the same
 
   /// What is known beside the topics of the view.
   [[nodiscard]] RoutingSight sight() const noexcept {

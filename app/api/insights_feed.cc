@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -24,11 +25,16 @@ constexpr std::size_t kMostForgotten = 20;                 // runs of one turn
 
 }  // namespace
 
-std::string insights_store_path(const AppConfig& config) {
-  if (!config.insights.path.empty()) return config.insights.path;
-  if (config.transport.kafka.is_null()) return config.transport.journal + "/insights.db";
+std::string insights_path(const AppConfig& config, const std::string& file) {
+  namespace fs = std::filesystem;
+  if (!config.insights.path.empty()) {
+    const fs::path events(config.insights.path);
+    return file.empty() ? events.string() : (events.parent_path() / file).string();
+  }
+  const std::string name = file.empty() ? "insights.db" : file;
+  if (config.transport.kafka.is_null()) return config.transport.journal + "/" + name;
   const char* state = std::getenv("STATE_DIRECTORY");
-  return std::string(state == nullptr ? "./tocsin-insights" : state) + "/insights.db";
+  return std::string(state == nullptr ? "./tocsin-insights" : state) + "/" + name;
 }
 
 // One source from its opening to its first error.
@@ -170,7 +176,7 @@ core::Status InsightsFeed::Reading::go(const std::stop_token& stop) {
 InsightsFeed::InsightsFeed(const AppConfig& config, ingest::Transport& transport,
                            const core::Clock& clock, core::Log& log, StreamHub& hub)
     : config_(config.insights),
-      path_(insights_store_path(config)),
+      path_(insights_path(config, "")),
       source_(transport.describe() + " " + config.topics.prefix),
       cluster_(config.cluster),
       transport_(transport),

@@ -16,11 +16,12 @@
 
 namespace tocsin::app {
 
+/// Where what is looked back with is kept: the file of this name beside the store of events, which is
+/// meant by an empty one.
+std::string insights_path(const AppConfig& config, const std::string& file);
+
 /// Reads on a thread of its own from its making on, and tells the hub which runs have changed once
 /// that is durable. What goes wrong is retried, and disturbs nobody else.
-/// Where this process keeps what its page shows.
-std::string insights_store_path(const AppConfig& config);
-
 class InsightsFeed {
  public:
   /// All outlive it.

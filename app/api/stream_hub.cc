@@ -90,7 +90,7 @@ HttpStream::Piece StreamReader::take() {
 
 const std::vector<std::string>& StreamHub::types() {
   static const std::vector<std::string> kTypes{"issue", "delivery", "command", "run",
-                                               "ack",   "silence",  "lag"};
+                                               "ack",   "silence",  "lag",     "tick"};
   return kTypes;
 }
 

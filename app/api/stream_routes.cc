@@ -70,7 +70,7 @@ std::vector<ApiRoute> stream_routes(ApiDesk& desk) {
   ApiParameter run{"run", ParameterType::text, "UUID of a run: events of other runs are left out"};
   run.repeated = true;
   ApiParameter types{"types", ParameterType::text,
-                     "of issue, delivery, command, ack, silence and lag, between commas"};
+                     "of issue, delivery, command, ack, silence, lag and tick, between commas"};
   types.repeated = true;
   return {{"GET",
            "/api/v1/stream",

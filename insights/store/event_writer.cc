@@ -1,9 +1,5 @@
 #include "insights/store/event_writer.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <filesystem>
 #include <system_error>
@@ -13,6 +9,7 @@
 #include "core/json.h"
 #include "insights/store/database.h"
 #include "insights/store/schema.h"
+#include "insights/store/store_lock.h"
 
 namespace tocsin::insights {
 namespace {
@@ -36,13 +33,6 @@ std::string labels_json(const core::Labels& labels) {
 }
 std::string uid_or_empty(const core::RunUid& run) { return run.nil() ? "" : core::to_text(run); }
 
-void move_aside(const std::string& path) {
-  std::error_code ignored;
-  fs::rename(path, path + ".aside", ignored);
-  fs::remove(path + "-wal", ignored);
-  fs::remove(path + "-shm", ignored);
-}
-
 core::Result<std::unique_ptr<StoreDatabase>> open_prepared(const std::string& path,
                                                            std::string_view source) {
   auto made = StoreDatabase::open(path, true);
@@ -60,42 +50,20 @@ core::Result<std::unique_ptr<StoreDatabase>> open_prepared(const std::string& pa
 
 }  // namespace
 
-// Another process's writer would take the positions for its own. The system lets go of the lock when
-// the process ends, however it ends.
-class EventWriter::Lock {
- public:
-  static core::Result<std::unique_ptr<Lock>> take(const std::string& path) {
-    const int file = ::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (file < 0) return core::unavailable(path + ".lock: cannot be made");
-    if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
-      ::close(file);
-      return core::unavailable(path + ": another process writes it");
-    }
-    return std::unique_ptr<Lock>(new Lock(file));
-  }
-  ~Lock() { ::close(file_); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-
- private:
-  explicit Lock(int file) : file_(file) {}
-  int file_;
-};
-
 core::Result<std::unique_ptr<EventWriter>> EventWriter::open(const std::string& path,
                                                              std::string_view source,
                                                              std::string& moved) {
   std::error_code ignored;
   if (fs::path(path).has_parent_path())
     fs::create_directories(fs::path(path).parent_path(), ignored);
-  auto lock = Lock::take(path);
+  auto lock = StoreLock::take(path);
   if (!lock) return lock.error();
   auto database = open_prepared(path, source);
   const bool other = !database && (database.error().code == core::Code::data_loss ||
                                    database.error().message.starts_with("its tables"));
   if (other) {
     moved = database.error().message;
-    move_aside(path);
+    move_store_aside(path);
     database = open_prepared(path, source);
   }
   if (!database) return database.error();
@@ -107,7 +75,7 @@ struct EventWriter::Statements {
       again_issue, put_report, put_told;
 };
 
-EventWriter::EventWriter(std::unique_ptr<StoreDatabase> database, std::unique_ptr<Lock> lock)
+EventWriter::EventWriter(std::unique_ptr<StoreDatabase> database, std::unique_ptr<StoreLock> lock)
     : lock_(std::move(lock)), database_(std::move(database)), do_(std::make_unique<Statements>()) {
   do_->put_event = database_->prepare(
       "INSERT INTO event(slot, kind, time, run, topic, part, pos, stamp, key, headers, value)"

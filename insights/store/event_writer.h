@@ -20,6 +20,7 @@
 namespace tocsin::insights {
 
 class StoreDatabase;
+class StoreLock;
 
 /// The one writer of a store. Not thread-safe. What fails shows at commit(), which then has written
 /// nothing.
@@ -58,8 +59,7 @@ class EventWriter {
                                    std::size_t most);
 
  private:
-  class Lock;
-  EventWriter(std::unique_ptr<StoreDatabase> database, std::unique_ptr<Lock> lock);
+  EventWriter(std::unique_ptr<StoreDatabase> database, std::unique_ptr<StoreLock> lock);
   void begin();
   /// The row's number.
   std::int64_t keep(const KeptRecord& kept, std::string_view slot, std::string_view kind,
@@ -67,7 +67,7 @@ class EventWriter {
   void note_run(const core::RunUid& run);
   void forget_run(const std::string& uid);
 
-  std::unique_ptr<Lock> lock_;
+  std::unique_ptr<StoreLock> lock_;
   std::unique_ptr<StoreDatabase> database_;
   bool open_ = false;  // a transaction is
   std::set<std::string> changed_;

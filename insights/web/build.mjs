@@ -17,7 +17,7 @@ await build({
   legalComments: "none",
 });
 copyFileSync("src/index.html", `${out}/index.html`);
-const licences = ["preact", "@preact/signals", "@preact/signals-core"].map(
+const licences = ["preact", "@preact/signals", "@preact/signals-core", "uplot"].map(
   (name) => `${name}\n\n${readFileSync(`node_modules/${name}/LICENSE`, "utf8")}`);
 writeFileSync(`${out}/LICENSES.txt`, licences.join("\n\n"));
 const inputs = ["build.mjs", "package-lock.json", "tsconfig.json", ...readdirSync("src").sort().map((f) => `src/${f}`)];

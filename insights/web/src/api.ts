@@ -88,6 +88,8 @@ export async function sign_in(token: string): Promise<void> {
 // Counts up whenever a run has changed: who shows one asks again.
 export const changed = signal(0);
 export const live = signal(false);
+// By run, counts up whenever it has new values.
+export const ticks = signal<ReadonlyMap<string, number>>(new Map());
 let stream: EventSource | null = null;
 
 function open_stream(): void {
@@ -99,6 +101,10 @@ function open_stream(): void {
   };
   stream.addEventListener("hello", () => { live.value = true; soon(); });
   for (const type of ["run", "silence", "reset"]) stream.addEventListener(type, soon);
+  stream.addEventListener("tick", (event) => {
+    const { uid } = JSON.parse((event as MessageEvent<string>).data) as { uid: string };
+    ticks.value = new Map(ticks.value).set(uid, (ticks.value.get(uid) ?? 0) + 1);
+  });
   stream.onerror = () => { live.value = false; };
 }
 

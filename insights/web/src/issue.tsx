@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { Act } from "./act";
 import { ask, type Evidence, type Issue, type IssuePage, type IssueRow } from "./api";
+import { CurvePanel } from "./curves";
 import { Asked, Command, IssueLink, Link, Moment, Panel, Severity } from "./parts";
 import { attempt_words, outcome_words } from "./runs";
 import { Done, Told } from "./told";
@@ -19,9 +20,14 @@ function rank_of(issue: Issue): string | null {
   return number ? number[1] ?? null : null;
 }
 
-function Where({ issue, evidence }: { issue: Issue; evidence: Evidence | null }) {
+// The name of the tensor or metric that an issue is about.
+function subject({ issue, evidence }: { issue: Issue; evidence: Evidence | null }): string | null {
   const worst = evidence?.affected?.worst[0]?.unit;  // "tensor=fc.weight", "metric=loss"
-  const tensor = issue.tensor ?? evidence?.tensor?.name ?? issue.labels.tensor ?? worst?.replace(/^[a-z_]+=/, "") ?? null;
+  return issue.tensor ?? evidence?.tensor?.name ?? issue.labels.tensor ?? issue.labels.metric ?? worst?.replace(/^[a-z_]+=/, "") ?? null;
+}
+
+function Where({ issue, evidence }: { issue: Issue; evidence: Evidence | null }) {
+  const tensor = subject({ issue, evidence });
   const shape = evidence?.tensor?.shape;
   return (
     <dl class="facts" id="where">
@@ -107,6 +113,8 @@ export function IssueScreen({ issue_key, episode }: { issue_key: string; episode
           <div>
             <Done stop={answer.stop} />
             <Told deliveries={answer.deliveries} />
+            {answer.run && <CurvePanel id="evidence" title="What it looked like" uid={answer.run.uid} issues={answer.issues_of_run} stop={answer.stop}
+              only={subject(answer)} around={answer.issue.step} />}
           </div>
           <div>
             <Act answer={answer} />

@@ -10,9 +10,13 @@ export function go(to: string): void {
   window.scrollTo(0, 0);
 }
 
-export function set_query(name: string, value: string): void {
+export const set_query = (name: string, value: string) => set_queries({ [name]: value });
+
+export function set_queries(values: Record<string, string>): void {
   const query = new URLSearchParams(location.search);
-  if (value) query.set(name, value); else query.delete(name);
+  for (const [name, value] of Object.entries(values)) {
+    if (value) query.set(name, value); else query.delete(name);
+  }
   const text = query.toString();
   history.replaceState(null, "", location.pathname + (text ? `?${text}` : ""));
   place.value = here();

@@ -1,5 +1,6 @@
 // A run: is it healthy, was it stopped, what happened to it in order.
 import { ask, type HistoryLine, type RunPage, type RunRow } from "./api";
+import { CurvePanel } from "./curves";
 import { Asked, IssueLink, Link, Moment, Panel, Severity } from "./parts";
 import { attempt_words, outcome_words } from "./runs";
 import { Done, Told } from "./told";
@@ -25,6 +26,7 @@ export function RunScreen({ uid }: { uid: string }) {
       const failing = answer.rules.filter((rule) => rule.reason || rule.missing.length > 0);
       return <>
         <Head run={answer.run} at="overview" />
+        <CurvePanel id="curves" title="Curves" uid={answer.run.uid} issues={answer.issues} stop={answer.stop} />
         <Panel title={`Issues ${answer.issues.length}`}>
           {answer.issues.length === 0 ? <p class="good">None.</p> :
             <ul class="lines">{answer.issues.map((one) => (

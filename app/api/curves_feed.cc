@@ -1,0 +1,186 @@
+#include "app/api/curves_feed.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "app/api/insights_feed.h"
+#include "core/topics.h"
+
+namespace tocsin::app {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto kPauseOfCurves = 5s;  // after an error
+constexpr auto kTidyCurvesEvery = 1min;
+constexpr auto kTickEvery = 500ms;
+constexpr auto kCommitAtMost = 1s;               // from the first record on
+constexpr std::size_t kRecordsOfACommit = 4096;  // or so many records
+constexpr std::size_t kCurvesForgotten = 20;     // runs of one turn
+
+}  // namespace
+
+// One source from its opening to its first error.
+class CurvesFeed::Reading final : private core::AssignmentListener {
+ public:
+  Reading(CurvesFeed& feed, insights::SeriesWriter& store) : feed_(feed), store_(store) {}
+  core::Status go(const std::stop_token& stop);
+
+ private:
+  void assigned(std::span<const core::Position> committed) override;
+  void revoked(std::span<const core::StreamPartition> /*partitions*/) override {}
+  void lost(std::span<const core::StreamPartition> /*partitions*/) override {}
+  core::Status begin(core::RecordSource& source);
+  core::Status commit(const core::RecordSource& source);
+  core::Status tidy();
+  void tick();
+
+  CurvesFeed& feed_;
+  insights::SeriesWriter& store_;
+  ingest::JsonScalarDecoder json_;
+  std::vector<core::StreamPartition> fresh_;  // assigned, not begun
+  std::set<core::RunUid> moved_;              // and not told of
+  core::Duration told_at_{};
+  core::WallTime tidied_{};
+};
+
+void CurvesFeed::Reading::assigned(std::span<const core::Position> committed) {
+  for (const core::Position& one : committed) fresh_.push_back(one.where);
+}
+
+core::Status CurvesFeed::Reading::begin(core::RecordSource& source) {
+  if (fresh_.empty()) return core::ok();
+  for (const core::Position& one : store_.positions()) {
+    if (std::find(fresh_.begin(), fresh_.end(), one.where) == fresh_.end()) continue;
+    if (auto status = source.seek(one); !status) return status;
+  }
+  const auto fresh = std::exchange(fresh_, {});
+  return source.resume(fresh);
+}
+
+core::Status CurvesFeed::Reading::commit(const core::RecordSource& source) {
+  std::vector<core::Position> positions = source.positions();
+  std::erase_if(positions, [](const core::Position& one) { return one.next < 0; });
+  const std::set<core::RunUid> changed = store_.changed();
+  if (auto status = store_.commit(positions); !status) return status;
+  moved_.insert(changed.begin(), changed.end());
+  return core::ok();
+}
+
+void CurvesFeed::Reading::tick() {
+  const core::Duration now = feed_.clock_.monotonic();
+  if (moved_.empty() || now - told_at_ < kTickEvery) return;
+  told_at_ = now;
+  for (const core::RunUid& run : std::exchange(moved_, {}))
+    feed_.hub_.publish("tick", {run}, core::ValueMap{{"uid", core::to_text(run)}});
+}
+
+core::Status CurvesFeed::Reading::tidy() {
+  const core::WallTime now = feed_.clock_.now();
+  if (now - tidied_ < kTidyCurvesEvery) return core::ok();
+  const auto gone = store_.forget(now - feed_.config_.keep, feed_.config_.max_curve_bytes.count,
+                                  kCurvesForgotten);
+  if (!gone) return gone.error();
+  if (*gone < kCurvesForgotten) tidied_ = now;
+  return core::ok();
+}
+
+// What cannot be read is passed over: who decides by it puts it into the dead letters.
+core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
+  ingest::SourceOptions options;
+  options.topics = {core::topic::kTelemetry};
+  options.start = ingest::Start::beginning;
+  options.listener = this;
+  auto source = feed_.transport_.source(options);
+  if (!source) return source.error();
+  const auto take = [this](const core::RecordView& record) {
+    (void)ingest::decode_telemetry(
+        record, json_, [this](const core::FrameView& frame, const core::FrameBody& body) {
+          insights::fold_frame(frame, body, store_);
+        });
+  };
+  while (!stop.stop_requested()) {
+    const core::Duration begun = feed_.clock_.monotonic();
+    std::size_t taken = 0;
+    bool all = false;
+    // A commit is of what came together, and of what came while that was read.
+    while (!all && taken < kRecordsOfACommit && feed_.clock_.monotonic() - begun < kCommitAtMost) {
+      const auto read = (*source)->poll(taken == 0 ? 100ms : 0ms, kRecordsOfACommit, take);
+      if (!read && read.error().code != core::Code::data_loss) return read.error();
+      if (auto status = begin(**source); !status) return status;
+      all = !read || *read == 0;
+      if (read) taken += *read;
+    }
+    if (taken > 0) {
+      if (auto status = commit(**source); !status) return status;
+    }
+    tick();
+    if (all) feed_.stand("");
+    if (auto status = tidy(); !status) return status;
+  }
+  return core::ok();
+}
+
+CurvesFeed::CurvesFeed(const AppConfig& config, ingest::Transport& transport,
+                       const core::Clock& clock, core::Log& log, StreamHub& hub)
+    : config_(config.insights),
+      path_(insights_path(config, "curves.db")),
+      source_(transport.describe() + " " + config.topics.prefix),
+      transport_(transport),
+      clock_(clock),
+      log_(log),
+      hub_(hub) {
+  if (!config_.enabled) return;
+  thread_ = std::jthread([this](const std::stop_token& stop) {
+    pthread_setname_np(pthread_self(), "tocsin-curves");
+    run(stop);
+  });
+}
+
+CurvesFeed::~CurvesFeed() = default;  // asks the thread to stop, and joins it
+
+void CurvesFeed::stand(std::string trouble) {
+  const core::MutexLock lock(mutex_);
+  trouble_ = std::move(trouble);
+}
+
+core::Result<std::unique_ptr<insights::SeriesReader>> CurvesFeed::reader() const {
+  if (!config_.enabled) return core::unavailable("insights.enabled is false: nothing is kept");
+  auto opened = insights::SeriesReader::open(path_);
+  if (opened) return opened;
+  const core::MutexLock lock(mutex_);
+  return core::unavailable(trouble_.empty() ? opened.error().message : trouble_);
+}
+
+void CurvesFeed::run(const std::stop_token& stop) {
+  core::Mutex quiet;
+  core::StoppableCondVar wake;
+  std::string told;
+  while (!stop.stop_requested()) {
+    if (const auto status = follow(stop); !status) {
+      const std::string& why = status.error().message;
+      if (std::exchange(told, why) != why) log_.warn("curves_failed", {{"error", why}});
+      stand(why);
+    }
+    const core::MutexLock lock(quiet);
+    wake.wait_for(quiet, stop, kPauseOfCurves, [] { return false; });
+  }
+}
+
+core::Status CurvesFeed::follow(const std::stop_token& stop) {
+  if (auto reached = transport_.ping(5s); !reached) return reached.error();
+  std::string moved;
+  auto store = insights::SeriesWriter::open(path_, source_, moved);
+  if (!moved.empty())
+    log_.warn("curves_begun_anew",
+              {{"store", path_}, {"moved_to", path_ + ".aside"}, {"error", moved}});
+  if (!store) return store.error();
+  return Reading(*this, **store).go(stop);
+}
+
+}  // namespace tocsin::app

@@ -1,0 +1,51 @@
+// The topic of telemetry, read as nobody, into the store of series that curves are drawn from.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "app/api/stream_hub.h"
+#include "app/config/app_config.h"
+#include "core/clock.h"
+#include "core/log.h"
+#include "core/mutex.h"
+#include "core/result.h"
+#include "ingest/ingest.h"
+#include "insights/insights.h"
+
+namespace tocsin::app {
+
+/// Reads on a thread of its own from its making on, and tells the hub of runs that have new values
+/// (`tick`), at most twice a second. What goes wrong is retried, and disturbs nobody else.
+class CurvesFeed {
+ public:
+  /// All outlive it.
+  CurvesFeed(const AppConfig& config, ingest::Transport& transport, const core::Clock& clock,
+             core::Log& log, StreamHub& hub);
+  ~CurvesFeed();
+  CurvesFeed(const CurvesFeed&) = delete;
+  CurvesFeed& operator=(const CurvesFeed&) = delete;
+
+  /// unavailable: it is off, or nothing can be read at present, and why.
+  [[nodiscard]] core::Result<std::unique_ptr<insights::SeriesReader>> reader() const;
+
+ private:
+  class Reading;
+  void run(const std::stop_token& stop);
+  core::Status follow(const std::stop_token& stop);
+  void stand(std::string trouble);
+
+  insights::Config config_;
+  std::string path_;
+  std::string source_;  // what is read, so that a store of something else is not gone on with
+  ingest::Transport& transport_;
+  const core::Clock& clock_;
+  core::Log& log_;
+  StreamHub& hub_;
+  mutable core::Mutex mutex_;
+  std::string trouble_ GUARDED_BY(mutex_);
+  std::jthread thread_;
+};
+
+}  // namespace tocsin::app

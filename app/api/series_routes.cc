@@ -1,0 +1,319 @@
+#include "app/api/series_routes.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "app/serve/problem.h"
+#include "core/json.h"
+#include "core/visible_text.h"
+
+namespace tocsin::app {
+namespace {
+
+using core::Value;
+using core::ValueList;
+using core::ValueMap;
+
+constexpr std::int64_t kMostPoints = 10'000;
+constexpr std::int64_t kUsualPoints = 1000;
+constexpr std::int64_t kMostNames = 1000;
+constexpr std::int64_t kUsualNames = 200;
+constexpr std::int64_t kMostSmooth = 1'000'000;
+constexpr double kMicrosOfAMilli = 1000;
+
+std::string wall_text(double micros) {
+  return core::to_rfc3339(core::WallTime(std::chrono::duration_cast<core::WallTime::duration>(
+      std::chrono::microseconds(static_cast<std::int64_t>(micros)))));
+}
+
+std::int64_t number_in(const UrlQuery& query, std::string_view name, std::int64_t otherwise) {
+  const auto text = query.value(name);
+  if (!text) return otherwise;
+  std::int64_t out = otherwise;
+  std::from_chars(text->data(), text->data() + text->size(), out);
+  return out;
+}
+
+// A step or a time.
+core::Status read_bound(const UrlQuery& query, std::string_view name,
+                        std::optional<std::int64_t>& step, std::optional<std::int64_t>& micros) {
+  const auto text = query.value(name);
+  if (!text) return core::ok();
+  std::int64_t number = 0;
+  const char* last = text->data() + text->size();
+  const auto [end, failure] = std::from_chars(text->data(), last, number);
+  if (failure == std::errc{} && end == last && number >= 0) {
+    step = number;
+    return core::ok();
+  }
+  const auto time = core::parse_rfc3339(*text);
+  if (!time)
+    return core::invalid_argument(std::string(name) +
+                                  ": expected a step or a time such as 2026-01-02T03:04:05Z, "
+                                  "found \"" +
+                                  core::visible(*text, 100) + "\"");
+  micros = std::chrono::duration_cast<std::chrono::microseconds>(time->time_since_epoch()).count();
+  return core::ok();
+}
+
+insights::Together together_in(const UrlQuery& query) {
+  using insights::Together;
+  const auto text = query.value("agg");
+  if (text == "min") return Together::min;
+  if (text == "max") return Together::max;
+  if (text == "mean") return Together::mean;
+  if (text == "sum") return Together::sum;
+  return text == "spread" ? Together::spread : Together::each;
+}
+
+// The run that a path names, and what is asked of it; nullptr: `refusal` says why.
+std::unique_ptr<insights::SeriesReader> begin_answer(ApiDesk& desk, const ApiCall& call,
+                                                     insights::SeriesAsk& ask,
+                                                     HttpAnswer& refusal) {
+  auto runs = desk.insights.reader();
+  if (!runs) {
+    refusal = problem(runs.error());
+    return nullptr;
+  }
+  const std::string& asked = call.request.in_path.find("run")->second;
+  const auto line = (*runs)->run(asked);
+  if (!line) {
+    const auto failed = (*runs)->failure();
+    refusal =
+        problem(failed ? core::Error{core::Code::not_found,
+                                     "no run, or more than one, has a uid that begins with \"" +
+                                         core::visible(asked, 100) + "\""}
+                       : failed.error());
+    return nullptr;
+  }
+  ask.run = line->uid;
+  ask.name = std::string(call.query.value("name").value_or(".*"));
+  ask.worker = std::string(call.query.value("worker").value_or(".*"));
+  if (const auto mode = call.query.value("mode")) ask.mode = core::mode_from(*mode);
+  auto reader = desk.curves.reader();
+  if (!reader) {
+    refusal = problem(reader.error());
+    return nullptr;
+  }
+  return std::move(*reader);
+}
+
+// The field that an error of ours begins with.
+HttpAnswer refused(const core::Error& error) {
+  const std::string& text = error.message;
+  return problem(400, "invalid-parameter", text, text.substr(0, text.find(':')));
+}
+
+ValueMap line_head(const insights::SeriesLine& line, bool together) {
+  return ValueMap{{"name", line.name.text},
+                  {"kind", line.name.kind == insights::FamilyKind::clock ? "clock" : "scalar"},
+                  {"mode", std::string(core::to_string(line.of.mode))},
+                  {"worker", together ? Value() : Value(line.of.worker)},
+                  {"rank", together ? Value() : Value(line.of.rank)},
+                  {"workers", line.workers},
+                  {"attempt", line.of.attempt},
+                  {"superseded", line.superseded},
+                  {"role", std::string(core::to_string(line.name.role))},
+                  {"unit", line.name.unit.empty() ? Value() : Value(line.name.unit)},
+                  {"stored", line.stored},
+                  {"repeats", line.of.repeats}};
+}
+
+// Columns of equal length; with one step per bucket the numbers of a bucket are one.
+Value line_value(const insights::SeriesLine& line, bool single, bool together, bool smooth) {
+  ValueMap out = line_head(line, together);
+  ValueList x0;
+  ValueList n;
+  ValueList first;
+  ValueList last;
+  ValueList min;
+  ValueList max;
+  ValueList mean;
+  ValueList dt;
+  ValueList soft;
+  ValueList bad;
+  std::optional<double> t0;
+  for (const auto& point : line.points) {
+    const insights::Bucket& value = point.value;
+    const auto number = [&](double of) { return value.n == 0 ? Value() : Value(of); };
+    if (value.bad() > 0)
+      bad.push_back(ValueList{static_cast<std::int64_t>(x0.size()), std::int64_t{value.nan},
+                              std::int64_t{value.posinf}, std::int64_t{value.neginf}, value.bad_x});
+    x0.push_back(point.x);
+    n.push_back(std::int64_t{value.n});
+    first.push_back(number(value.first));
+    mean.push_back(number(value.mean()));
+    if (!single) {
+      last.push_back(number(value.last));
+      min.push_back(number(value.min));
+      max.push_back(number(value.max));
+    }
+    if (point.time && !t0) t0 = point.time;
+    dt.push_back(point.time ? Value(std::round((*point.time - *t0) / kMicrosOfAMilli)) : Value());
+    if (smooth) soft.push_back(point.smooth ? Value(*point.smooth) : Value());
+  }
+  out.emplace_back("x0", std::move(x0));
+  out.emplace_back("t0", t0 ? Value(wall_text(*t0)) : Value());
+  out.emplace_back("dt", std::move(dt));
+  if (single) {
+    out.emplace_back("value", std::move(first));
+  } else {
+    out.emplace_back("n", std::move(n));
+    out.emplace_back("min", std::move(min));
+    out.emplace_back("max", std::move(max));
+    out.emplace_back("first", std::move(first));
+    out.emplace_back("last", std::move(last));
+    out.emplace_back("mean", std::move(mean));
+  }
+  if (smooth) out.emplace_back("smooth", std::move(soft));
+  out.emplace_back("bad", std::move(bad));
+  return out;
+}
+
+HttpAnswer show_series(ApiDesk& desk, const ApiCall& call) {
+  insights::SeriesAsk ask;
+  for (const char* name : {"from", "to"}) {
+    const bool from = std::string_view(name) == "from";
+    if (const auto good = read_bound(call.query, name, from ? ask.from : ask.to,
+                                     from ? ask.from_time : ask.to_time);
+        !good)
+      return problem(400, "invalid-parameter", good.error().message, name);
+  }
+  if (ask.from && ask.to && *ask.from >= *ask.to)
+    return problem(400, "invalid-parameter", "to: expected a step behind from", "to");
+  HttpAnswer refusal;
+  const auto reader = begin_answer(desk, call, ask, refusal);
+  if (!reader) return refusal;
+  ask.points = number_in(call.query, "points", kUsualPoints);
+  ask.smooth = number_in(call.query, "smooth", 0);
+  ask.together = together_in(call.query);
+  const bool together = ask.together != insights::Together::each;
+  const auto answer = insights::ask_series(*reader, ask);
+  if (!answer) return refused(answer.error());
+  if (const auto status = reader->failure(); !status) return problem(status.error());
+  ValueList series;
+  for (const auto& line : answer->lines)
+    series.push_back(line_value(line, answer->level == 0 && !together, together, ask.smooth > 1));
+  return {200, core::to_json(ValueMap{{"x", "step"},
+                                      {"level", answer->level},
+                                      {"width", std::int64_t{1} << answer->level},
+                                      {"from", answer->from},
+                                      {"to", answer->to},
+                                      {"series", std::move(series)},
+                                      {"left_out", static_cast<std::int64_t>(answer->left_out)},
+                                      {"as_of", core::to_rfc3339(desk.clock.now())}}) +
+                   "\n"};
+}
+
+Value name_value(insights::SeriesReader& reader, const insights::NamedFamilies& one) {
+  std::int64_t stored = 0;
+  std::int64_t first = one.families.front().x_first;
+  const insights::FamilyLine* newest = &one.families.front();
+  std::vector<std::string> modes;
+  std::vector<std::string> workers;
+  const auto note = [](std::vector<std::string>& all, std::string text) {
+    if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
+  };
+  for (const auto& family : one.families) {
+    stored += family.rows;
+    first = std::min(first, family.x_first);
+    if (family.incarnation > newest->incarnation) newest = &family;
+    note(modes, std::string(core::to_string(family.mode)));
+    note(workers, family.worker);
+  }
+  const auto last = reader.last(*newest, insights::kValueColumn);
+  return ValueMap{
+      {"name", one.name.text},
+      {"kind", one.name.kind == insights::FamilyKind::clock ? "clock" : "scalar"},
+      {"role", std::string(core::to_string(one.name.role))},
+      {"unit", one.name.unit.empty() ? Value() : Value(one.name.unit)},
+      {"direction",
+       one.name.direction == 0 ? Value() : Value(one.name.direction < 0 ? "min" : "max")},
+      {"modes", ValueList(modes.begin(), modes.end())},
+      {"workers", static_cast<std::int64_t>(workers.size())},
+      {"stored", stored},
+      {"first_step", first},
+      {"last_step", newest->x_last},
+      {"last", last ? Value(*last) : Value()}};
+}
+
+HttpAnswer list_names(ApiDesk& desk, const ApiCall& call) {
+  insights::SeriesAsk ask;
+  HttpAnswer refusal;
+  const auto reader = begin_answer(desk, call, ask, refusal);
+  if (!reader) return refusal;
+  const auto found = insights::ask_names(*reader, ask);
+  if (!found) return refused(found.error());
+  const auto limit = static_cast<std::size_t>(number_in(call.query, "limit", kUsualNames));
+  ValueList items;
+  for (const auto& one : *found) {
+    if (items.size() < limit) items.push_back(name_value(*reader, one));
+  }
+  if (const auto status = reader->failure(); !status) return problem(status.error());
+  return {200, core::to_json(ValueMap{{"items", std::move(items)},
+                                      {"total", static_cast<std::int64_t>(found->size())},
+                                      {"as_of", core::to_rfc3339(desk.clock.now())}}) +
+                   "\n"};
+}
+
+std::vector<ApiParameter> selecting_parameters() {
+  ApiParameter run{"run", ParameterType::text, "its uid, or the beginning of it"};
+  run.in_path = true;
+  ApiParameter mode{"mode", ParameterType::choice, "mode of the steps"};
+  mode.choices = {"global", "train", "eval", "predict"};
+  return {run,
+          {"name", ParameterType::regex, "regular expression of the whole name; all if not given"},
+          {"worker", ParameterType::regex, "regular expression of the worker's whole name"},
+          mode};
+}
+
+ApiParameter integer_parameter(std::string name, std::string meaning, std::int64_t least,
+                               std::int64_t most) {
+  ApiParameter out{std::move(name), ParameterType::integer, std::move(meaning)};
+  out.least = least;
+  out.most = most;
+  return out;
+}
+
+std::vector<ApiParameter> series_parameters() {
+  std::vector<ApiParameter> out = selecting_parameters();
+  out.push_back({"from", ParameterType::text, "first step, or a time"});
+  out.push_back({"to", ParameterType::text, "the step or time behind the last one"});
+  out.push_back(integer_parameter(
+      "points", "at most so many points of each series; 1000 if not given", 1, kMostPoints));
+  out.push_back(
+      integer_parameter("smooth", "also the exponential mean over so many steps", 0, kMostSmooth));
+  ApiParameter agg{"agg", ParameterType::choice, "how series of several workers become one"};
+  agg.choices = {"min", "max", "mean", "sum", "spread"};
+  out.push_back(agg);
+  return out;
+}
+
+}  // namespace
+
+std::vector<ApiRoute> series_routes(ApiDesk& desk) {
+  std::vector<ApiParameter> names = selecting_parameters();
+  names.push_back(integer_parameter("limit", "at most so many; 200 if not given", 1, kMostNames));
+  return {{"GET",
+           "/api/v1/runs/{run}/series",
+           ApiRole::viewer,
+           "Show curves of a run: scalars and the seconds of its steps",
+           [&desk](const ApiCall& call) { return show_series(desk, call); },
+           series_parameters(),
+           {},
+           {{200, "the series", "Series"}}},
+          {"GET",
+           "/api/v1/runs/{run}/names",
+           ApiRole::viewer,
+           "List names of a run's series, in the order of their appearance",
+           [&desk](const ApiCall& call) { return list_names(desk, call); },
+           std::move(names),
+           {},
+           {{200, "the names", "SeriesNames"}}}};
+}
+
+}  // namespace tocsin::app

@@ -1,0 +1,34 @@
+// Rows of a family and blocks of its pyramid as bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "insights/series/bucket.h"
+
+namespace tocsin::insights {
+
+/// Rows with one x and one number per column; x strictly grows.
+struct SeriesRows {
+  std::vector<std::int64_t> x;
+  std::vector<std::vector<double>> columns;
+
+  explicit SeriesRows(std::size_t of = 0) : columns(of) {}
+  [[nodiscard]] std::size_t size() const noexcept { return x.size(); }
+  void append(const SeriesRows& more, std::size_t from, std::size_t count);
+};
+
+/// `pack`: small, for what is written once; else fast, for what is soon written again.
+std::string encode_rows(const SeriesRows& rows, bool pack);
+/// nullopt: the bytes are not what encode_rows writes.
+std::optional<SeriesRows> decode_rows(std::string_view bytes);
+
+/// The buckets first, first + 1, … up to kBlockBuckets of them, of `buckets`.
+std::string encode_block(const Buckets& buckets, std::int64_t first, bool pack);
+/// False: the bytes are not what encode_block writes; `out` has what could be read.
+bool decode_block(std::string_view bytes, std::int64_t first, Buckets& out);
+
+}  // namespace tocsin::insights

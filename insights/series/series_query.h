@@ -1,0 +1,63 @@
+// Curves of a run as they are drawn: at most so many points, extremes and missing numbers kept.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "insights/series/series_reader.h"
+
+namespace tocsin::insights {
+
+/// How the workers' series of one name become one.
+enum class Together { each, min, max, mean, sum, spread };
+
+struct SeriesAsk {
+  std::string run;
+  std::string name = ".*";    // regular expression, of the whole name
+  std::string worker = ".*";  // the same
+  std::optional<core::Mode> mode;
+  std::optional<std::int64_t> from, to;            // steps: [from, to)
+  std::optional<std::int64_t> from_time, to_time;  // the same as times, in microseconds
+  std::int64_t points = 1000;
+  std::int64_t smooth = 0;  // span in steps; 0: not
+  Together together = Together::each;
+  std::size_t most = 64;  // series
+};
+
+struct SeriesPoint {
+  std::int64_t x = 0;  // the bucket's first
+  Bucket value;
+  std::optional<double> time;    // of its first row, microseconds
+  std::optional<double> smooth;  // at its end
+};
+
+struct SeriesLine {
+  NameLine name;
+  FamilyLine of;            // of several workers: of one of them
+  std::int64_t stored = 0;  // values, of all together
+  std::int64_t workers = 1;
+  bool superseded = false;  // a later attempt of the worker went over these steps again
+  std::vector<SeriesPoint> points;
+};
+
+struct SeriesAnswer {
+  std::int64_t level = 0;  // a bucket holds 2^level steps
+  std::int64_t from = 0, to = 0;
+  std::size_t left_out = 0;  // series beyond `most`
+  std::vector<SeriesLine> lines;
+};
+
+/// invalid_argument: not a regular expression, and why.
+core::Result<SeriesAnswer> ask_series(SeriesReader& reader, const SeriesAsk& ask);
+
+/// Names that fit `name` and have values, with their series.
+struct NamedFamilies {
+  NameLine name;
+  std::vector<FamilyLine> families;
+};
+core::Result<std::vector<NamedFamilies>> ask_names(SeriesReader& reader, const SeriesAsk& ask);
+
+}  // namespace tocsin::insights

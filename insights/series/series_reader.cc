@@ -1,0 +1,223 @@
+#include "insights/series/series_reader.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "insights/store/database.h"
+
+namespace tocsin::insights {
+namespace {
+
+constexpr std::int64_t kBucketsOfALook = 512;  // of one look for a time
+
+}  // namespace
+
+SeriesReader::SeriesReader(std::unique_ptr<StoreDatabase> database)
+    : database_(std::move(database)) {}
+SeriesReader::~SeriesReader() = default;
+
+core::Status SeriesReader::failure() {
+  if (std::exchange(damaged_, false))
+    return core::Error{core::Code::data_loss, "the store of series is damaged"};
+  return database_->failure();
+}
+
+core::Result<std::unique_ptr<SeriesReader>> SeriesReader::open(const std::string& path) {
+  std::error_code unknown;
+  if (!std::filesystem::exists(path, unknown)) return core::unavailable("nothing is kept yet");
+  auto database = StoreDatabase::open(path, false);
+  if (!database) return database.error();
+  (*database)->run("BEGIN");
+  return std::unique_ptr<SeriesReader>(new SeriesReader(std::move(*database)));
+}
+
+std::vector<NameLine> SeriesReader::names(const std::string& run) {
+  StoreStatement get = database_->prepare(
+      "SELECT kind, hash, text, unit, ord, role, direction FROM name WHERE run ="
+      " (SELECT id FROM run WHERE uid = ?) AND kind IN (2, 3) ORDER BY kind, ord");
+  get.bind(1, std::string_view(run));
+  std::vector<NameLine> out;
+  while (get.next()) {
+    NameLine line;
+    line.kind = static_cast<FamilyKind>(get.integer(0));
+    line.hash = get.integer(1);
+    line.text = get.text(2);
+    line.unit = get.text(3);
+    line.order = get.integer(4);
+    line.role = static_cast<core::Role>(get.integer(5));
+    line.direction = get.integer(6);
+    out.push_back(std::move(line));
+  }
+  return out;
+}
+
+std::vector<FamilyLine> SeriesReader::families(const std::string& run, FamilyKind kind,
+                                               std::int64_t name) {
+  StoreStatement get = database_->prepare(
+      "SELECT f.id, f.mode, coalesce((SELECT text FROM name WHERE run = f.run AND kind = 4 AND"
+      " hash = w.hash), ''), w.rank, w.attempt, w.incarnation, f.k0, f.rows, f.repeats, f.x_first,"
+      " f.x_chunked, f.x_last FROM family f JOIN worker w ON w.id = f.worker WHERE f.run ="
+      " (SELECT id FROM run WHERE uid = ?) AND f.kind = ? AND f.name = ? AND f.rows > 0"
+      " ORDER BY f.mode, w.rank, w.incarnation, w.attempt");
+  get.bind(1, std::string_view(run)).bind(2, static_cast<std::int64_t>(kind)).bind(3, name);
+  std::vector<FamilyLine> out;
+  while (get.next()) {
+    FamilyLine line;
+    line.kind = kind;
+    line.id = get.integer(0);
+    line.mode = static_cast<core::Mode>(get.integer(1));
+    line.rank = get.integer(3);
+    line.worker = get.text(2);
+    if (line.worker.empty()) line.worker = "worker_" + std::to_string(line.rank);
+    line.attempt = get.integer(4);
+    line.incarnation = get.integer(5);
+    line.k0 = get.integer(6);
+    line.rows = get.integer(7);
+    line.repeats = get.integer(8);
+    line.x_first = get.integer(9);
+    line.x_chunked = get.integer(10);
+    line.x_last = get.integer(11);
+    out.push_back(std::move(line));
+  }
+  return out;
+}
+
+void SeriesReader::rows(const FamilyLine& family, std::int64_t lo, std::int64_t hi,
+                        core::FunctionRef<void(const SeriesRows&)> visit) {
+  const auto visit_all = [&](StoreStatement& get) {
+    while (get.next()) {
+      const auto rows = decode_rows(get.text(0));
+      if (rows && rows->columns.size() == columns_of(family.kind).size()) {
+        visit(*rows);
+      } else {
+        damaged_ = true;
+      }
+    }
+  };
+  if (lo <= family.x_chunked) {
+    StoreStatement get = database_->prepare(
+        "SELECT data FROM chunk WHERE family = ?1 AND x0 >= coalesce((SELECT max(x0) FROM chunk"
+        " WHERE family = ?1 AND x0 <= ?2), ?2) AND x0 < ?3 ORDER BY x0");
+    get.bind(1, family.id).bind(2, lo).bind(3, hi);
+    visit_all(get);
+  }
+  if (hi > family.x_chunked) {
+    StoreStatement get =
+        database_->prepare("SELECT data FROM piece WHERE family = ? AND x0 < ? ORDER BY x0");
+    get.bind(1, family.id).bind(2, hi);
+    visit_all(get);
+  }
+}
+
+void SeriesReader::add_rows(const FamilyLine& family, std::size_t column, std::int64_t lo,
+                            std::int64_t hi, std::int64_t level, Buckets& out) {
+  if (lo >= hi) return;
+  rows(family, lo, hi, [&](const SeriesRows& some) {
+    const auto begin = std::lower_bound(some.x.begin(), some.x.end(), lo);
+    const auto end = std::lower_bound(begin, some.x.end(), hi);
+    for (auto at = begin; at != end; ++at) {
+      const auto index = static_cast<std::size_t>(at - some.x.begin());
+      out[*at >> level].add(*at, some.columns[column][index]);
+    }
+  });
+}
+
+// lo and hi are at bounds of buckets of the stored level.
+void SeriesReader::add_blocks(const FamilyLine& family, std::size_t column, std::int64_t lo,
+                              std::int64_t hi, std::int64_t stored, std::int64_t level,
+                              Buckets& out) {
+  if (lo >= hi) return;
+  StoreStatement get = database_->prepare(
+      "SELECT block, data FROM rollup WHERE family = ? AND col = ? AND level = ? AND block BETWEEN"
+      " ? AND ? ORDER BY block");
+  get.bind(1, family.id).bind(2, static_cast<std::int64_t>(column)).bind(3, stored);
+  get.bind(4, (lo >> stored) / kBlockBuckets).bind(5, ((hi - 1) >> stored) / kBlockBuckets);
+  while (get.next()) {
+    Buckets block;
+    if (!decode_block(get.text(1), get.integer(0) * kBlockBuckets, block)) damaged_ = true;
+    for (const auto& entry : block) {
+      const std::int64_t x = entry.first << stored;
+      if (x >= lo && x < hi) out[x >> level].append(entry.second);
+    }
+  }
+}
+
+Buckets SeriesReader::buckets(const FamilyLine& family, std::size_t column, std::int64_t lo,
+                              std::int64_t hi, std::int64_t level) {
+  Buckets out;
+  lo = std::max(lo, family.x_first);
+  hi = std::min(hi, family.x_last + 1);
+  if (family.k0 < 0 || level < family.k0) {
+    add_rows(family, column, lo, hi, level, out);
+    return out;
+  }
+  // The buckets that lie within the range whole, and the rows at its edges.
+  const std::int64_t width = std::int64_t{1} << family.k0;
+  std::int64_t inner_lo = (lo + width - 1) / width * width;
+  std::int64_t inner_hi = hi > family.x_chunked ? family.x_chunked + 1 : hi / width * width;
+  // The first bucket is whole if nothing of the family is before the range.
+  if (lo == family.x_first) inner_lo = lo / width * width;
+  if (inner_lo >= inner_hi) {
+    add_rows(family, column, lo, hi, level, out);
+    return out;
+  }
+  add_rows(family, column, lo, inner_lo, level, out);
+  // Upper levels for what they cover whole.
+  const std::int64_t steps = std::min<std::int64_t>((level - family.k0) / kLevelStep, kLevels - 1);
+  const std::int64_t stored = family.k0 + steps * kLevelStep;
+  const std::int64_t wide = std::int64_t{1} << stored;
+  const std::int64_t wide_lo =
+      lo == family.x_first ? inner_lo / wide * wide : (inner_lo + wide - 1) / wide * wide;
+  const std::int64_t wide_hi = hi > family.x_chunked ? inner_hi : inner_hi / wide * wide;
+  if (wide_lo >= wide_hi) {
+    add_blocks(family, column, inner_lo, inner_hi, family.k0, level, out);
+  } else {
+    add_blocks(family, column, inner_lo, wide_lo, family.k0, level, out);
+    add_blocks(family, column, wide_lo, wide_hi, stored, level, out);
+    add_blocks(family, column, wide_hi, inner_hi, family.k0, level, out);
+  }
+  add_rows(family, column, std::max(lo, inner_hi), hi, level, out);
+  return out;
+}
+
+std::int64_t SeriesReader::x_at(const FamilyLine& family, std::size_t column, double least) {
+  std::int64_t lo = family.x_first;
+  std::int64_t hi = family.x_last + 1;
+  while (lo < hi) {
+    std::int64_t level = 0;
+    while (((hi - lo) >> level) > kBucketsOfALook) ++level;
+    const Buckets seen = buckets(family, column, lo, hi, level);
+    const auto found = std::find_if(seen.begin(), seen.end(), [&](const auto& entry) {
+      return entry.second.n > 0 && entry.second.max >= least;
+    });
+    if (found == seen.end()) return family.x_last + 1;
+    const std::int64_t x = found->first << level;
+    if (level == 0) return x;
+    lo = std::max(lo, x);
+    hi = std::min(hi, x + (std::int64_t{1} << level));
+  }
+  return lo;
+}
+
+std::optional<double> SeriesReader::last(const FamilyLine& family, std::size_t column) {
+  std::optional<double> out;
+  rows(family, family.x_last, family.x_last + 1, [&](const SeriesRows& some) {
+    if (!some.x.empty() && some.x.back() == family.x_last) out = some.columns[column].back();
+  });
+  return out;
+}
+
+SeriesSize SeriesReader::size() {
+  SeriesSize out;
+  out.runs = database_->number("SELECT count(*) FROM run");
+  out.families = database_->number("SELECT count(*) FROM family");
+  out.values = database_->number("SELECT coalesce(sum(rows), 0) FROM family");
+  out.bytes = database_->number(
+      "SELECT (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM"
+      " pragma_page_size)");
+  return out;
+}
+
+}  // namespace tocsin::insights

@@ -1,0 +1,84 @@
+// Questions to the store of series. A reader is made for one request and sees one state of the file.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/codes.h"
+#include "core/function_ref.h"
+#include "core/result.h"
+#include "insights/series/column_codec.h"
+#include "insights/series/series_schema.h"
+
+namespace tocsin::insights {
+
+class StoreDatabase;
+
+struct NameLine {
+  FamilyKind kind = FamilyKind::scalar;
+  std::int64_t hash = 0;
+  std::string text, unit;
+  std::int64_t order = 0;  // of appearance
+  core::Role role = core::Role::other;
+  std::int64_t direction = 0;  // -1 smaller is better, 1 larger is, 0 unknown
+};
+
+/// The series of one name, mode and segment.
+struct FamilyLine {
+  std::int64_t id = 0;
+  FamilyKind kind = FamilyKind::scalar;
+  core::Mode mode = core::Mode::global;
+  std::string worker;
+  std::int64_t rank = 0, attempt = 0, incarnation = 0;
+  std::int64_t k0 = -1;      // level of the lowest buckets that are kept; -1: none are
+  std::int64_t rows = 0;     // stored
+  std::int64_t repeats = 0;  // left out, because the step was there
+  std::int64_t x_first = 0;
+  std::int64_t x_chunked = -1;  // to here from chunks and buckets, behind it from pieces
+  std::int64_t x_last = -1;
+};
+
+struct SeriesSize {
+  std::int64_t runs = 0, families = 0, values = 0, bytes = 0;
+};
+
+class SeriesReader {
+ public:
+  /// unavailable: there is no store yet, or it cannot be read.
+  static core::Result<std::unique_ptr<SeriesReader>> open(const std::string& path);
+  ~SeriesReader();
+
+  /// In the order of appearance.
+  std::vector<NameLine> names(const std::string& run);
+  std::vector<FamilyLine> families(const std::string& run, FamilyKind kind, std::int64_t name);
+  /// Stretches of rows with x in [lo, hi), in order; the first and last may reach beyond.
+  void rows(const FamilyLine& family, std::int64_t lo, std::int64_t hi,
+            core::FunctionRef<void(const SeriesRows&)> visit);
+  /// Of the values with x in [lo, hi): all buckets of the level that are not empty.
+  Buckets buckets(const FamilyLine& family, std::size_t column, std::int64_t lo, std::int64_t hi,
+                  std::int64_t level);
+  /// The first x whose number in the column, which never falls, is at least `least`; behind the last
+  /// one if none is.
+  std::int64_t x_at(const FamilyLine& family, std::size_t column, double least);
+  /// The newest row's number; nullopt: there is none.
+  std::optional<double> last(const FamilyLine& family, std::size_t column);
+  SeriesSize size();
+  /// What failed while reading, if anything did.
+  core::Status failure();
+
+ private:
+  explicit SeriesReader(std::unique_ptr<StoreDatabase> database);
+  void add_rows(const FamilyLine& family, std::size_t column, std::int64_t lo, std::int64_t hi,
+                std::int64_t level, Buckets& out);
+  void add_blocks(const FamilyLine& family, std::size_t column, std::int64_t lo, std::int64_t hi,
+                  std::int64_t stored, std::int64_t level, Buckets& out);
+
+  std::unique_ptr<StoreDatabase> database_;
+  bool damaged_ = false;
+};
+
+}  // namespace tocsin::insights

@@ -1,0 +1,69 @@
+#include "insights/series/series_schema.h"
+
+#include <array>
+#include <string>
+
+namespace tocsin::insights {
+namespace {
+
+constexpr std::array<ColumnForm, 2> kScalarColumns{{{"value", true}, {"time", true}}};
+constexpr std::array<ColumnForm, 4> kClockColumns{
+    {{"seconds", true}, {"end", true}, {"global"}, {"micro"}}};
+
+// A family's rows stand in chunks of one size, closed for good, and behind them in pieces, as they
+// were committed. Its pyramid is of the chunks.
+constexpr const char* kSeriesTables = R"sql(
+CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) STRICT, WITHOUT ROWID;
+CREATE TABLE position(stream TEXT, part INTEGER, next INTEGER, PRIMARY KEY(stream, part))
+  STRICT, WITHOUT ROWID;
+CREATE TABLE run(id INTEGER PRIMARY KEY, uid TEXT UNIQUE, heard INTEGER, families INTEGER) STRICT;
+CREATE TABLE worker(id INTEGER PRIMARY KEY, run INTEGER, hash INTEGER, incarnation INTEGER,
+  attempt INTEGER, rank INTEGER, UNIQUE(run, hash, incarnation, attempt)) STRICT;
+CREATE TABLE sequence(worker INTEGER, shard INTEGER, last INTEGER, PRIMARY KEY(worker, shard))
+  STRICT, WITHOUT ROWID;
+CREATE TABLE name(run INTEGER, kind INTEGER, hash INTEGER, text TEXT, ord INTEGER, role INTEGER,
+  unit TEXT, direction INTEGER, PRIMARY KEY(run, kind, hash)) STRICT, WITHOUT ROWID;
+CREATE TABLE family(id INTEGER PRIMARY KEY, run INTEGER, kind INTEGER, name INTEGER, worker INTEGER,
+  mode INTEGER, k0 INTEGER, rows INTEGER, chunked INTEGER, x_first INTEGER, x_chunked INTEGER,
+  x_last INTEGER, repeats INTEGER, UNIQUE(run, kind, name, worker, mode)) STRICT;
+CREATE TABLE chunk(family INTEGER, x0 INTEGER, x1 INTEGER, data BLOB, PRIMARY KEY(family, x0))
+  STRICT, WITHOUT ROWID;
+CREATE TABLE piece(family INTEGER, x0 INTEGER, data BLOB, PRIMARY KEY(family, x0))
+  STRICT, WITHOUT ROWID;
+CREATE TABLE rollup(family INTEGER, col INTEGER, level INTEGER, block INTEGER, data BLOB,
+  PRIMARY KEY(family, col, level, block)) STRICT, WITHOUT ROWID;
+)sql";
+
+}  // namespace
+
+std::span<const ColumnForm> columns_of(FamilyKind kind) {
+  if (kind == FamilyKind::clock) return kClockColumns;
+  return kScalarColumns;
+}
+
+core::Status prepare_series(StoreDatabase& database) {
+  database.run("PRAGMA page_size = 16384");
+  database.run("PRAGMA journal_mode = WAL");
+  database.run("PRAGMA synchronous = NORMAL");
+  const std::int64_t whose = database.number("PRAGMA application_id");
+  const std::int64_t version = database.number("PRAGMA user_version");
+  const std::int64_t tables = database.number("SELECT count(*) FROM sqlite_master");
+  if (auto status = database.failure(); !status) return status;
+  if (tables == 0) {
+    database.run("BEGIN IMMEDIATE");
+    database.run(kSeriesTables);
+    database.run(("PRAGMA application_id = " + std::to_string(kSeriesStoreId)).c_str());
+    database.run(("PRAGMA user_version = " + std::to_string(kSeriesVersion)).c_str());
+    database.run("COMMIT");
+    return database.failure();
+  }
+  if (whose != kSeriesStoreId)
+    return core::Error{core::Code::failed_precondition, "it is another program's file"};
+  if (version != kSeriesVersion)
+    return core::Error{core::Code::failed_precondition, "its tables are of version " +
+                                                            std::to_string(version) + ", not " +
+                                                            std::to_string(kSeriesVersion)};
+  return core::ok();
+}
+
+}  // namespace tocsin::insights

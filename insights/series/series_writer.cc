@@ -1,0 +1,456 @@
+#include "insights/series/series_writer.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+
+#include "insights/store/database.h"
+#include "insights/store/store_lock.h"
+
+namespace tocsin::insights {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kWorkerNames = 4;   // a kind of names beside those of families
+constexpr std::int64_t kMostPieces = 64;   // then they become one
+constexpr std::int64_t kRestAfter = 2000;  // commits without a value
+constexpr std::size_t kMostKnownFamilies = 100'000;
+constexpr std::int64_t kUsualStrides = 64;  // of a bucket of the lowest level
+
+core::Result<std::unique_ptr<StoreDatabase>> open_series(const std::string& path,
+                                                         std::string_view source) {
+  auto made = StoreDatabase::open(path, true);
+  if (!made) return made;
+  if (auto status = prepare_series(**made); !status) return status.error();
+  {
+    StoreStatement get = (*made)->prepare("SELECT value FROM meta WHERE key = 'source'");
+    if (get.next() && get.text(0) != source)
+      return core::Error{core::Code::data_loss, "it is of another place: " + get.text(0)};
+  }
+  StoreStatement put = (*made)->prepare("INSERT OR REPLACE INTO meta VALUES ('source', ?)");
+  put.bind(1, source).run();
+  if (auto status = (*made)->failure(); !status) return status.error();
+  return made;
+}
+
+std::int64_t lowest_level(const SeriesRows& rows) {
+  const auto strides = static_cast<std::int64_t>(rows.size()) - 1;
+  const std::int64_t stride =
+      std::max<std::int64_t>(1, strides < 1 ? 1 : (rows.x.back() - rows.x.front()) / strides);
+  const std::int64_t capped = std::min(stride, std::int64_t{1} << 40);
+  return std::bit_width(static_cast<std::uint64_t>(kUsualStrides * capped - 1));
+}
+
+Buckets buckets_of(const SeriesRows& rows, std::size_t column, std::int64_t level) {
+  Buckets out;
+  for (std::size_t at = 0; at < rows.size(); ++at)
+    out[rows.x[at] >> level].add(rows.x[at], rows.columns[column][at]);
+  return out;
+}
+
+}  // namespace
+
+struct SeriesWriter::Statements {
+  StoreStatement put_position, get_run, put_run, hear_run, get_segment, put_segment, get_sequence,
+      put_sequence, put_name, get_family, put_family, keep_family, get_pieces, gone_pieces,
+      put_piece, put_chunk, get_block, put_block;
+};
+
+std::size_t SeriesWriter::HashOfKey::operator()(const FamilyKey& key) const noexcept {
+  std::uint64_t out = std::get<2>(key);
+  for (const std::int64_t part :
+       {std::get<0>(key), std::get<1>(key), std::get<3>(key), std::get<4>(key)})
+    out = (out ^ static_cast<std::uint64_t>(part)) * 0x9E3779B97F4A7C15ULL;
+  return static_cast<std::size_t>(out ^ (out >> 32U));
+}
+
+core::Result<std::unique_ptr<SeriesWriter>> SeriesWriter::open(const std::string& path,
+                                                               std::string_view source,
+                                                               std::string& moved) {
+  std::error_code ignored;
+  if (fs::path(path).has_parent_path())
+    fs::create_directories(fs::path(path).parent_path(), ignored);
+  auto lock = StoreLock::take(path);
+  if (!lock) return lock.error();
+  auto database = open_series(path, source);
+  const bool other = !database && (database.error().code == core::Code::data_loss ||
+                                   database.error().message.starts_with("its tables"));
+  if (other) {
+    moved = database.error().message;
+    move_store_aside(path);
+    database = open_series(path, source);
+  }
+  if (!database) return database.error();
+  return std::unique_ptr<SeriesWriter>(new SeriesWriter(std::move(*database), std::move(*lock)));
+}
+
+SeriesWriter::SeriesWriter(std::unique_ptr<StoreDatabase> database, std::unique_ptr<StoreLock> lock)
+    : lock_(std::move(lock)), database_(std::move(database)), do_(std::make_unique<Statements>()) {
+  const auto made = [this](std::string_view sql) { return database_->prepare(sql); };
+  do_->put_position = made("INSERT OR REPLACE INTO position VALUES (?,?,?)");
+  do_->get_run = made("SELECT id, families, heard FROM run WHERE uid = ?");
+  do_->put_run = made("INSERT INTO run(uid, heard, families) VALUES (?, 0, 0) RETURNING id");
+  do_->hear_run = made("UPDATE run SET heard = max(heard, ?), families = ? WHERE id = ?");
+  do_->get_segment =
+      made("SELECT id FROM worker WHERE run = ? AND hash = ? AND incarnation = ? AND attempt = ?");
+  do_->put_segment = made(
+      "INSERT INTO worker(run, hash, incarnation, attempt, rank) VALUES (?,?,?,?,?) RETURNING id");
+  do_->get_sequence = made("SELECT last FROM sequence WHERE worker = ? AND shard = ?");
+  do_->put_sequence = made("INSERT OR REPLACE INTO sequence VALUES (?,?,?)");
+  do_->put_name = made(
+      "INSERT INTO name VALUES (?1,?2,?3,?4,(SELECT count(*) FROM name WHERE run = ?1 AND kind = "
+      "?2),"
+      "?5,?6,?7) ON CONFLICT(run, kind, hash) DO UPDATE SET text = excluded.text,"
+      " role = excluded.role, unit = excluded.unit, direction = excluded.direction");
+  do_->get_family = made(
+      "SELECT id, k0, rows, chunked, x_first, x_chunked, x_last, repeats,"
+      " (SELECT count(*) FROM piece WHERE family = id) FROM family WHERE run = ? AND kind = ? AND"
+      " name = ? AND worker = ? AND mode = ?");
+  do_->put_family = made(
+      "INSERT INTO family(run, kind, name, worker, mode, k0, rows, chunked, x_first, x_chunked,"
+      " x_last, repeats) VALUES (?,?,?,?,?,-1,0,0,0,-1,-1,0) RETURNING id");
+  do_->keep_family = made(
+      "UPDATE family SET k0 = ?, rows = ?, chunked = ?, x_first = ?, x_chunked = ?, x_last = ?,"
+      " repeats = ? WHERE id = ?");
+  do_->get_pieces = made("SELECT data FROM piece WHERE family = ? ORDER BY x0");
+  do_->gone_pieces = made("DELETE FROM piece WHERE family = ?");
+  do_->put_piece = made("INSERT OR REPLACE INTO piece VALUES (?,?,?)");
+  do_->put_chunk = made("INSERT OR REPLACE INTO chunk VALUES (?,?,?,?)");
+  do_->get_block =
+      made("SELECT data FROM rollup WHERE family = ? AND col = ? AND level = ? AND block = ?");
+  do_->put_block = made("INSERT OR REPLACE INTO rollup VALUES (?,?,?,?,?)");
+}
+
+SeriesWriter::~SeriesWriter() = default;
+
+std::vector<core::Position> SeriesWriter::positions() {
+  std::vector<core::Position> out;
+  StoreStatement get = database_->prepare("SELECT stream, part, next FROM position");
+  while (get.next())
+    out.push_back({{get.text(0), static_cast<std::int32_t>(get.integer(1))}, get.integer(2)});
+  return out;
+}
+
+void SeriesWriter::begin() {
+  if (!std::exchange(open_, true)) database_->run("BEGIN IMMEDIATE");
+}
+
+SeriesWriter::KnownRun& SeriesWriter::known(const core::RunUid& run) {
+  const auto [found, fresh] = runs_.try_emplace(run);
+  if (!fresh) return found->second;
+  begin();
+  const std::string uid = core::to_text(run);
+  do_->get_run.bind(1, std::string_view(uid));
+  if (do_->get_run.next())
+    found->second = {do_->get_run.integer(0), do_->get_run.integer(1), do_->get_run.integer(2)};
+  do_->get_run.reset();
+  if (found->second.id == 0) {
+    do_->put_run.bind(1, std::string_view(uid));
+    if (do_->put_run.next()) found->second.id = do_->put_run.integer(0);
+    do_->put_run.run();
+  }
+  return found->second;
+}
+
+void SeriesWriter::heard(const core::RunUid& run, std::int64_t micros) {
+  KnownRun& known_run = known(run);
+  known_run.heard = std::max(known_run.heard, micros);
+}
+
+std::int64_t SeriesWriter::segment(const SegmentOf& of) {
+  const std::int64_t run = known(of.run).id;
+  const auto [found, fresh] =
+      segments_.try_emplace({run, of.worker, of.incarnation, of.attempt}, 0);
+  if (!fresh) return found->second;
+  begin();
+  const auto bound = [&](StoreStatement& statement) {
+    statement.bind(1, run).bind(2, static_cast<std::int64_t>(of.worker));
+    statement.bind(3, static_cast<std::int64_t>(of.incarnation)).bind(4, std::int64_t{of.attempt});
+  };
+  bound(do_->get_segment);
+  if (do_->get_segment.next()) found->second = do_->get_segment.integer(0);
+  do_->get_segment.reset();
+  if (found->second == 0) {
+    bound(do_->put_segment);
+    do_->put_segment.bind(5, std::int64_t{of.rank});
+    if (do_->put_segment.next()) found->second = do_->put_segment.integer(0);
+    do_->put_segment.run();
+  }
+  return found->second;
+}
+
+bool SeriesWriter::is_new(std::int64_t segment, std::uint16_t shard, std::uint64_t sequence) {
+  const auto [found, fresh] = sequences_.try_emplace({segment, shard}, -1);
+  if (fresh) {
+    do_->get_sequence.bind(1, segment).bind(2, std::int64_t{shard});
+    if (do_->get_sequence.next()) found->second = do_->get_sequence.integer(0);
+    do_->get_sequence.reset();
+  }
+  const auto number = static_cast<std::int64_t>(sequence);
+  if (number <= found->second) return false;
+  found->second = number;
+  begin();
+  do_->put_sequence.bind(1, segment).bind(2, std::int64_t{shard}).bind(3, number).run();
+  return true;
+}
+
+void SeriesWriter::name_worker(const core::RunUid& run, std::uint64_t hash, std::string_view text) {
+  const std::int64_t id = known(run).id;
+  begin();
+  do_->put_name.bind(1, id).bind(2, kWorkerNames).bind(3, static_cast<std::int64_t>(hash));
+  do_->put_name.bind(4, text).bind(5, std::int64_t{0}).bind(6, std::string_view());
+  do_->put_name.bind(7, std::int64_t{0}).run();
+}
+
+void SeriesWriter::name(const core::RunUid& run, FamilyKind kind, const SeriesName& name) {
+  const std::int64_t id = known(run).id;
+  begin();
+  do_->put_name.bind(1, id).bind(2, static_cast<std::int64_t>(kind));
+  do_->put_name.bind(3, static_cast<std::int64_t>(name.hash)).bind(4, name.text);
+  do_->put_name.bind(5, static_cast<std::int64_t>(name.role)).bind(6, name.unit);
+  do_->put_name.bind(7, name.direction).run();
+}
+
+SeriesWriter::Family SeriesWriter::read_family(const FamilyKey& key, bool& there) {
+  const auto& [run, kind, name, worker, mode] = key;
+  Family out(columns_of(static_cast<FamilyKind>(kind)).size());
+  out.kind = static_cast<FamilyKind>(kind);
+  StoreStatement& get = do_->get_family;
+  get.bind(1, run).bind(2, kind).bind(3, static_cast<std::int64_t>(name)).bind(4, worker);
+  get.bind(5, mode);
+  there = get.next();
+  if (there) {
+    out.id = get.integer(0);
+    out.k0 = get.integer(1);
+    out.rows = get.integer(2);
+    out.chunked = get.integer(3);
+    out.x_first = get.integer(4);
+    out.x_chunked = get.integer(5);
+    out.x_last = get.integer(6);
+    out.repeats = get.integer(7);
+    out.pieces = get.integer(8);
+  }
+  get.reset();
+  return out;
+}
+
+SeriesWriter::Family* SeriesWriter::family(const core::RunUid& run, const FamilyKey& key) {
+  const auto found = families_.find(key);
+  if (found != families_.end()) return &found->second;
+  bool there = false;
+  Family made = read_family(key, there);
+  if (!there) {
+    KnownRun& of = known(run);
+    if (of.families >= kMostFamilies) return nullptr;
+    ++of.families;
+    begin();
+    do_->put_family.bind(1, std::get<0>(key)).bind(2, std::get<1>(key));
+    do_->put_family.bind(3, static_cast<std::int64_t>(std::get<2>(key))).bind(4, std::get<3>(key));
+    do_->put_family.bind(5, std::get<4>(key));
+    if (do_->put_family.next()) made.id = do_->put_family.integer(0);
+    do_->put_family.run();
+  }
+  return &families_.emplace(key, std::move(made)).first->second;
+}
+
+void SeriesWriter::add(const SegmentOf& of, FamilyKind kind, std::uint64_t name, core::Mode mode,
+                       std::int64_t x, std::span<const double> values) {
+  const std::int64_t worker = segment(of);
+  Family* into = family(of.run, {known(of.run).id, static_cast<std::int64_t>(kind), name, worker,
+                                 static_cast<std::int64_t>(mode)});
+  if (into == nullptr) {
+    ++refused_;
+    return;
+  }
+  if (x <= into->x_last || x < 0) {
+    ++into->repeats;
+    return;
+  }
+  if (into->rows == 0) into->x_first = x;
+  ++into->rows;
+  into->x_last = x;
+  if (into->waiting.size() == 0) dirty_.push_back(into);
+  into->waiting.x.push_back(x);
+  for (std::size_t k = 0; k < into->waiting.columns.size(); ++k)
+    into->waiting.columns[k].push_back(values[k]);
+  changed_.insert(of.run);
+}
+
+SeriesRows SeriesWriter::pieces_of(const Family& family) {
+  SeriesRows out(family.waiting.columns.size());
+  do_->get_pieces.bind(1, family.id);
+  while (do_->get_pieces.next()) {
+    const auto rows = decode_rows(do_->get_pieces.text(0));
+    if (rows && rows->columns.size() == out.columns.size()) out.append(*rows, 0, rows->size());
+  }
+  do_->get_pieces.reset();
+  do_->gone_pieces.bind(1, family.id).run();
+  return out;
+}
+
+void SeriesWriter::put_piece(Family& family, const SeriesRows& rows) {
+  if (rows.size() == 0) return;
+  do_->put_piece.bind(1, family.id).bind(2, rows.x.front());
+  do_->put_piece.bind_blob(3, encode_rows(rows, false)).run();
+  ++family.pieces;
+}
+
+void SeriesWriter::close_chunk(Family& family, const SeriesRows& chunk) {
+  if (family.k0 < 0) family.k0 = lowest_level(chunk);
+  do_->put_chunk.bind(1, family.id).bind(2, chunk.x.front()).bind(3, chunk.x.back());
+  do_->put_chunk.bind_blob(4, encode_rows(chunk, true)).run();
+  family.chunked += static_cast<std::int64_t>(chunk.size());
+  family.x_chunked = chunk.x.back();
+}
+
+// Chunk by chunk, whatever was committed together: so sums are the same whenever they are made again.
+void SeriesWriter::roll(const Family& family, std::size_t column,
+                        std::span<const SeriesRows> chunks) {
+  std::map<std::pair<std::int64_t, std::int64_t>, Buckets> blocks;  // by level and block
+  const auto column_number = static_cast<std::int64_t>(column);
+  const auto block_at = [&](std::int64_t level, std::int64_t block) -> Buckets& {
+    const auto [found, fresh] = blocks.try_emplace({level, block});
+    if (!fresh) return found->second;
+    StoreStatement& get = do_->get_block;
+    get.bind(1, family.id).bind(2, column_number).bind(3, level).bind(4, block);
+    if (get.next()) decode_block(get.text(0), block * kBlockBuckets, found->second);
+    get.reset();
+    return found->second;
+  };
+  for (const SeriesRows& chunk : chunks) {
+    Buckets part = buckets_of(chunk, column, family.k0);
+    for (std::int64_t step = 0; step < kLevels; ++step) {
+      const std::int64_t level = family.k0 + step * kLevelStep;
+      if (step > 0) {
+        Buckets wider;
+        for (const auto& entry : part) wider[entry.first >> kLevelStep].append(entry.second);
+        part = std::move(wider);
+      }
+      for (const auto& entry : part)
+        block_at(level, entry.first / kBlockBuckets)[entry.first].append(entry.second);
+    }
+  }
+  for (const auto& entry : blocks) {
+    const std::int64_t level = entry.first.first;
+    const std::int64_t block = entry.first.second;
+    const bool whole = (family.x_chunked >> level) / kBlockBuckets > block;
+    do_->put_block.bind(1, family.id).bind(2, column_number).bind(3, level).bind(4, block);
+    do_->put_block.bind_blob(5, encode_block(entry.second, block * kBlockBuckets, whole)).run();
+  }
+}
+
+void SeriesWriter::write(Family& family) {
+  SeriesRows fresh = std::exchange(family.waiting, SeriesRows(family.waiting.columns.size()));
+  const std::int64_t open_rows = family.rows - family.chunked;
+  if (open_rows < static_cast<std::int64_t>(kChunkRows) && family.pieces < kMostPieces) {
+    put_piece(family, fresh);
+  } else {
+    SeriesRows rows = family.pieces > 0 ? pieces_of(family) : SeriesRows(fresh.columns.size());
+    family.pieces = 0;
+    rows.append(fresh, 0, fresh.size());
+    std::vector<SeriesRows> chunks;
+    std::size_t from = 0;
+    for (; from + kChunkRows <= rows.size(); from += kChunkRows) {
+      chunks.emplace_back(rows.columns.size());
+      chunks.back().append(rows, from, kChunkRows);
+      close_chunk(family, chunks.back());
+    }
+    SeriesRows rest(rows.columns.size());
+    rest.append(rows, from, rows.size() - from);
+    put_piece(family, rest);
+    const auto columns = columns_of(family.kind);
+    for (std::size_t k = 0; k < columns.size() && !chunks.empty(); ++k) {
+      if (columns[k].rolled) roll(family, k, chunks);
+    }
+  }
+  family.used = turn_;
+  StoreStatement& keep = do_->keep_family;
+  keep.bind(1, family.k0).bind(2, family.rows).bind(3, family.chunked).bind(4, family.x_first);
+  keep.bind(5, family.x_chunked).bind(6, family.x_last).bind(7, family.repeats);
+  keep.bind(8, family.id).run();
+}
+
+// Everything is in the file: what was not used for long, or is too much, is read again when it is.
+void SeriesWriter::forget_what_rests() {
+  if (turn_ % kRestAfter != 0 && families_.size() < kMostKnownFamilies) return;
+  const bool all = families_.size() >= kMostKnownFamilies;
+  std::erase_if(families_,
+                [&](const auto& entry) { return all || turn_ - entry.second.used > kRestAfter; });
+}
+
+core::Status SeriesWriter::commit(const std::vector<core::Position>& positions) {
+  begin();
+  ++turn_;
+  for (Family* family : dirty_) write(*family);
+  dirty_.clear();
+  for (const core::RunUid& run : changed_) {
+    const KnownRun& of = known(run);
+    do_->hear_run.bind(1, of.heard).bind(2, of.families).bind(3, of.id).run();
+  }
+  for (const core::Position& one : positions) {
+    do_->put_position.bind(1, std::string_view(one.where.stream));
+    do_->put_position.bind(2, std::int64_t{one.where.partition}).bind(3, one.next).run();
+  }
+  auto before = database_->failure();
+  open_ = false;
+  changed_.clear();
+  forget_what_rests();
+  database_->run(before ? "COMMIT" : "ROLLBACK");
+  const auto after = database_->failure();
+  if (!before) return before;
+  if (!after) {
+    database_->run("ROLLBACK");
+    (void)database_->failure();
+  }
+  return after;
+}
+
+void SeriesWriter::forget_run(std::int64_t id) {
+  for (const char* sql :
+       {"DELETE FROM chunk WHERE family IN (SELECT id FROM family WHERE run = ?)",
+        "DELETE FROM piece WHERE family IN (SELECT id FROM family WHERE run = ?)",
+        "DELETE FROM rollup WHERE family IN (SELECT id FROM family WHERE run = ?)",
+        "DELETE FROM family WHERE run = ?", "DELETE FROM name WHERE run = ?",
+        "DELETE FROM sequence WHERE worker IN (SELECT id FROM worker WHERE run = ?)",
+        "DELETE FROM worker WHERE run = ?", "DELETE FROM run WHERE id = ?"}) {
+    StoreStatement gone = database_->prepare(sql);
+    gone.bind(1, id).run();
+  }
+}
+
+core::Result<std::size_t> SeriesWriter::forget(core::WallTime before, std::uint64_t max_bytes,
+                                               std::size_t most) {
+  const std::int64_t oldest_kept =
+      std::chrono::duration_cast<std::chrono::microseconds>(before.time_since_epoch()).count();
+  begin();
+  std::size_t forgotten = 0;
+  for (; forgotten < most; ++forgotten) {
+    const auto used = static_cast<std::uint64_t>(database_->number(
+        "SELECT ((SELECT page_count FROM pragma_page_count) - (SELECT freelist_count FROM"
+        " pragma_freelist_count)) * (SELECT page_size FROM pragma_page_size)"));
+    StoreStatement oldest = database_->prepare("SELECT id, heard FROM run ORDER BY heard LIMIT 1");
+    if (!oldest.next()) break;
+    if (oldest.integer(1) >= oldest_kept && used <= max_bytes) break;
+    const std::int64_t id = oldest.integer(0);
+    oldest.reset();
+    forget_run(id);
+  }
+  if (forgotten > 0) {  // the numbers of what is known may be gone
+    runs_.clear();
+    segments_.clear();
+    sequences_.clear();
+    families_.clear();
+  }
+  auto failed = database_->failure();
+  open_ = false;
+  database_->run(failed ? "COMMIT" : "ROLLBACK");
+  auto after = database_->failure();
+  if (!failed) return failed.error();
+  if (!after) return after.error();
+  return forgotten;
+}
+
+}  // namespace tocsin::insights

@@ -1,0 +1,142 @@
+// Numbers by step into the store of series, in transactions that hold the positions too.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/codes.h"
+#include "core/identity.h"
+#include "core/record.h"
+#include "core/result.h"
+#include "core/time.h"
+#include "insights/series/column_codec.h"
+#include "insights/series/series_schema.h"
+
+namespace tocsin::insights {
+
+class StoreDatabase;
+class StoreLock;
+
+/// One client of a worker from its opening to its end: inside it, x of a series strictly grows.
+struct SegmentOf {
+  core::RunUid run;
+  std::uint64_t worker = 0;  // hash of its name
+  std::uint64_t incarnation = 0;
+  std::uint32_t attempt = 0;
+  std::uint32_t rank = 0;
+};
+
+/// What a producer says of a name.
+struct SeriesName {
+  std::uint64_t hash = 0;
+  std::string_view text;
+  core::Role role = core::Role::other;
+  std::string_view unit;
+  std::int64_t direction = 0;  // -1 smaller is better, 1 larger is, 0 unknown
+};
+
+/// The one writer of a store. Not thread-safe. What fails shows at commit(), which then has written
+/// nothing: make another writer.
+class SeriesWriter {
+ public:
+  static constexpr std::size_t kChunkRows = 512;
+  static constexpr std::int64_t kMostFamilies = 200'000;  // of a run; what is beyond is left out
+
+  /// As EventWriter::open.
+  static core::Result<std::unique_ptr<SeriesWriter>> open(const std::string& path,
+                                                          std::string_view source,
+                                                          std::string& moved);
+  ~SeriesWriter();
+  SeriesWriter(const SeriesWriter&) = delete;
+  SeriesWriter& operator=(const SeriesWriter&) = delete;
+
+  [[nodiscard]] std::vector<core::Position> positions();
+
+  /// The number of a segment, from then on.
+  std::int64_t segment(const SegmentOf& of);
+  /// False: a frame of this sequence number or a later one was seen.
+  bool is_new(std::int64_t segment, std::uint16_t shard, std::uint64_t sequence);
+  /// `worker` names are of kind 4, as on the wire; others of the kind of their family.
+  void name_worker(const core::RunUid& run, std::uint64_t hash, std::string_view text);
+  void name(const core::RunUid& run, FamilyKind kind, const SeriesName& name);
+  /// `values`: one of each column of the kind. What is not beyond the last x is a repeat, and dropped.
+  void add(const SegmentOf& of, FamilyKind kind, std::uint64_t name, core::Mode mode,
+           std::int64_t x, std::span<const double> values);
+  void heard(const core::RunUid& run, std::int64_t micros);
+
+  /// Makes durable what was seen together with the positions, and forgets the runs that changed.
+  core::Status commit(const std::vector<core::Position>& positions);
+  [[nodiscard]] const std::set<core::RunUid>& changed() const { return changed_; }
+  /// Values that were left out since the opening, because a run has too many series.
+  [[nodiscard]] std::uint64_t refused() const { return refused_; }
+
+  /// Forgets runs unheard of since before `before`, and the least lately heard ones while the file is
+  /// larger than `max_bytes`; at most `most` at once. How many it has forgotten.
+  core::Result<std::size_t> forget(core::WallTime before, std::uint64_t max_bytes,
+                                   std::size_t most);
+
+ private:
+  struct KnownRun {
+    std::int64_t id = 0;
+    std::int64_t families = 0;
+    std::int64_t heard = 0;
+  };
+  struct Family {
+    explicit Family(std::size_t columns) : waiting(columns) {}
+    std::int64_t id = 0;
+    FamilyKind kind = FamilyKind::scalar;
+    std::int64_t k0 = -1;  // -1: nothing is rolled yet
+    std::int64_t rows = 0;
+    std::int64_t chunked = 0;  // rows of chunks
+    std::int64_t pieces = 0;   // about
+    std::int64_t x_first = 0;
+    std::int64_t x_chunked = -1;
+    std::int64_t x_last = -1;
+    std::int64_t repeats = 0;
+    std::int64_t used = 0;  // the commit that used it last
+    SeriesRows waiting;
+  };
+  using FamilyKey =
+      std::tuple<std::int64_t, std::int64_t, std::uint64_t, std::int64_t, std::int64_t>;
+  struct HashOfKey {
+    std::size_t operator()(const FamilyKey& key) const noexcept;
+  };
+  struct Statements;
+
+  SeriesWriter(std::unique_ptr<StoreDatabase> database, std::unique_ptr<StoreLock> lock);
+  void begin();
+  KnownRun& known(const core::RunUid& run);
+  Family* family(const core::RunUid& run, const FamilyKey& key);
+  Family read_family(const FamilyKey& key, bool& there);
+  void write(Family& family);
+  SeriesRows pieces_of(const Family& family);
+  void close_chunk(Family& family, const SeriesRows& chunk);
+  void put_piece(Family& family, const SeriesRows& rows);
+  void roll(const Family& family, std::size_t column, std::span<const SeriesRows> chunks);
+  void forget_run(std::int64_t id);
+  void forget_what_rests();
+
+  std::unique_ptr<StoreLock> lock_;
+  std::unique_ptr<StoreDatabase> database_;
+  bool open_ = false;  // a transaction is
+  std::set<core::RunUid> changed_;
+  std::map<core::RunUid, KnownRun> runs_;
+  std::map<std::tuple<std::int64_t, std::uint64_t, std::uint64_t, std::uint32_t>, std::int64_t>
+      segments_;
+  std::map<std::pair<std::int64_t, std::uint16_t>, std::int64_t> sequences_;
+  std::unordered_map<FamilyKey, Family, HashOfKey> families_;
+  std::vector<Family*> dirty_;  // with rows that wait
+  std::int64_t turn_ = 0;
+  std::uint64_t refused_ = 0;
+  std::unique_ptr<Statements> do_;
+};
+
+}  // namespace tocsin::insights

@@ -1,0 +1,284 @@
+// Lines over steps, drawn by uPlot. Nobody else knows that library.
+import uPlot from "uplot";
+
+// One line: at x the mean of a bucket, with its least and greatest. `null`: nothing finite is there.
+export interface Line {
+  label: string; x: number[]; mid: (number | null)[]; low: (number | null)[] | null; high: (number | null)[] | null;
+  bad: [number, number][];  // x and how many values that are no number
+  faint: boolean;           // replaced by a later attempt
+}
+export interface Mark { x: number; kind: "sign" | "alarm" | "stop" | "checkpoint"; text: string }
+export interface Events { point: (x: number | null) => void; range: (from: number, to: number) => void; whole: () => void }
+
+const COLOURS = { light: ["#0b5cad", "#b34a00", "#1a6b35", "#7a1fa2", "#006a72", "#8a5000", "#a01656", "#4c5662"],
+  dark: ["#7db7f5", "#ffb077", "#7fd196", "#d3a0f0", "#6cd3dc", "#f0c674", "#f59ac2", "#bcc4cc"] };
+const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3]];
+export const MARK_SIGNS = { sign: "◇", alarm: "■", stop: "▼", checkpoint: "◆" };
+const LANE = 8;  // CSS pixels under the lines, for what is no number
+
+const dark = () => matchMedia("(prefers-color-scheme: dark)").matches;
+const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+export const colour_of = (at: number) => (dark() ? COLOURS.dark : COLOURS.light)[at % 8]!;
+
+export function short(value: number): string {
+  const size = Math.abs(value);
+  if (value !== 0 && (size < 1e-3 || size >= 1e6)) return Number(value.toPrecision(3)).toExponential().replace("e+", "e");
+  return String(Number(value.toPrecision(5)));
+}
+
+const axis_number = (value: number) => {
+  const size = Math.abs(value);
+  return value !== 0 && (size < 1e-3 || size >= 1e5) ? Number(value.toPrecision(3)).toExponential().replace("e+", "e") : String(Number(value.toPrecision(5)));
+};
+
+// Few values far beyond all others do not flatten these: they are arrows at the edge.
+const FAR = 4;  // times what nine of ten values span
+function near_range(lines: Line[]): [number, number] | null {
+  const all = lines.flatMap((line) => [...(line.low ?? line.mid), ...(line.high ?? line.mid)]).filter((one): one is number => one !== null).sort((a, b) => a - b);
+  if (all.length < 20) return null;
+  const low = all[Math.floor(all.length * 0.05)]!;
+  const high = all[Math.ceil(all.length * 0.95) - 1]!;
+  const span = FAR * (high - low || Math.abs(high) || 1);
+  const near = all.filter((one) => one >= low - span && one <= high + span);
+  return near.length === all.length ? null : [near[0]!, near[near.length - 1]!];
+}
+
+function usual_stride(x: number[]): number {
+  const strides = x.slice(1).map((one, at) => one - x[at]!).sort((a, b) => a - b);
+  return strides[strides.length >> 1] ?? 1;
+}
+
+// One x for all lines. Where a line has three of its usual strides without a value it is not joined; where
+// only other lines have one it is.
+function aligned(lines: Line[], log: boolean): uPlot.AlignedData {
+  const holes = lines.map((line) => {
+    const stride = usual_stride(line.x);
+    return line.x.flatMap((x, at) => at > 0 && x - line.x[at - 1]! > 3 * stride ? [line.x[at - 1]! + stride] : []);
+  });
+  const all = [...new Set([...lines.flatMap((line) => line.x), ...holes.flat()])].sort((a, b) => a - b);
+  const place = new Map(all.map((x, at) => [x, at]));
+  const drawn = (value: number | null) => value === null || (log && value <= 0) ? null : value;
+  const data: (number | null | undefined)[][] = [all];
+  lines.forEach((line, which) => {
+    for (const column of [line.mid, line.low ?? line.mid, line.high ?? line.mid]) {
+      const out = new Array<number | null | undefined>(all.length).fill(undefined);
+      for (const x of holes[which]!) out[place.get(x)!] = null;
+      line.x.forEach((x, at) => { out[place.get(x)!] = drawn(column[at] ?? null); });
+      data.push(out);
+    }
+  });
+  return data as uPlot.AlignedData;
+}
+
+function series_of(lines: Line[]): { series: uPlot.Series[]; bands: uPlot.Band[] } {
+  const series: uPlot.Series[] = [{}];
+  const bands: uPlot.Band[] = [];
+  lines.forEach((line, at) => {
+    const stroke = colour_of(at);
+    series.push({ label: line.label, stroke, width: line.faint ? 1 : 2, alpha: line.faint ? 0.45 : 1,
+      dash: line.faint ? [3, 4] : DASHES[(at >> 3) % 4] });
+    for (let edge = 0; edge < 2; edge += 1) series.push({ stroke: "transparent", width: 0, points: { show: false } });
+    if (line.low) bands.push({ series: [3 * at + 3, 3 * at + 2], fill: stroke + "33" });
+  });
+  return { series, bands };
+}
+
+export class Chart {
+  private plot: uPlot;
+  private lines: Line[] = [];
+  private marks: Mark[] = [];
+  private near: [number, number] | null = null;
+  private at: number | null = null;
+  private shape = "";
+  private readonly watch: ResizeObserver;
+
+  constructor(private readonly box: HTMLElement, private readonly events: Events, private log: boolean) {
+    this.plot = this.made();
+    this.watch = new ResizeObserver(() => this.plot.setSize(this.size()));
+    this.watch.observe(box);
+    this.touch();
+  }
+
+  show(lines: Line[], marks: Mark[], log: boolean, from: number, to: number): void {
+    this.lines = lines;
+    this.marks = marks;
+    const shape = `${log}${dark()}${lines.map((line) => `${line.label}/${line.low !== null}/${line.faint}`).join()}`;
+    if (shape !== this.shape) {
+      this.shape = shape;
+      this.log = log;
+      this.plot.destroy();
+      this.plot = this.made();
+      this.touch();
+    }
+    this.near = log ? null : near_range(lines);
+    this.plot.setData(aligned(lines, log), false);
+    this.plot.setScale("x", { min: from, max: Math.max(to - 1, from + 1) });
+  }
+
+  // Moves what is read out by steps that have a value; tells which it is then.
+  step(by: number): void {
+    const x = this.plot.data[0];
+    if (x.length === 0) return;
+    const now = this.at === null ? (by > 0 ? -1 : x.length) : this.nearest(this.at);
+    this.put(x[Math.min(x.length - 1, Math.max(0, now + by))]!);
+  }
+  put(x: number): void {
+    this.plot.setCursor({ left: this.plot.valToPos(x, "x"), top: 10 });
+    this.point(x);
+  }
+  zoom(by: number): void {
+    const { min, max } = this.plot.scales.x!;
+    if (min == null || max == null) return;
+    const middle = this.at ?? (min + max) / 2;
+    const half = Math.max(2, (max - min) * by / 2);
+    this.events.range(Math.max(0, Math.round(middle - half)), Math.round(middle + half) + 1);
+  }
+  leave(): void { this.watch.disconnect(); this.plot.destroy(); }
+
+  private nearest(x: number): number {
+    const all = this.plot.data[0];
+    let best = 0;
+    all.forEach((one, at) => { if (Math.abs(one - x) < Math.abs(all[best]! - x)) best = at; });
+    return best;
+  }
+  private point(x: number | null): void { this.at = x; this.events.point(x); }
+  private size() { return { width: Math.max(200, this.box.clientWidth), height: this.box.clientWidth < 500 ? 180 : 220 }; }
+
+  private y_range(min: number | null, max: number | null): uPlot.Range.MinMax {
+    if (min === null || max === null) return [0, 1];
+    if (this.log) return min === max ? [min / 2, max * 2] : uPlot.rangeLog(min, max, 10, true);
+    const [low, high] = this.near ?? [min, max];
+    return uPlot.rangeNum(Math.max(min, low), Math.min(max, high), 0.1, true);
+  }
+
+  private made(): uPlot {
+    const axis = (more: uPlot.Axis): uPlot.Axis => ({ stroke: css("--dim"), grid: { stroke: css("--line"), width: 1 },
+      ticks: { stroke: css("--line"), width: 1 }, font: "13px system-ui, sans-serif", ...more });
+    const { series, bands } = series_of(this.lines);
+    return new uPlot({
+      ...this.size(), series, bands, legend: { show: false }, padding: [22, 12, 0, 0],
+      scales: { x: { time: false }, y: { distr: this.log ? 3 : 1, range: (_, min, max) => this.y_range(min, max) } },
+      axes: [axis({ values: (_, all) => all.map((x) => Number.isInteger(x) ? String(x) : "") }),
+        axis({ size: 64, values: (_, all) => all.map((y) => y === null ? "" : axis_number(y)) })],
+      cursor: { drag: { x: true, y: false, setScale: false }, points: { show: (plot, at) => at % 3 === 1 ? uPlot_point(plot, at) : (undefined as unknown as HTMLElement) } },
+      hooks: {
+        draw: [(plot) => this.draw(plot)],
+        setCursor: [(plot) => {
+          if ((plot.cursor.left ?? -1) < 0) return;
+          const at = plot.cursor.idx;
+          if (at != null) this.point(plot.data[0][at] ?? null);
+        }],
+        setSelect: [(plot) => {
+          const { left, width } = plot.select;
+          if (width < 4) return;
+          const from = Math.floor(plot.posToVal(left, "x"));
+          const to = Math.ceil(plot.posToVal(left + width, "x")) + 1;
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+          if (to - from >= 2) this.events.range(Math.max(0, from), to);
+        }],
+      },
+    }, aligned(this.lines, this.log), this.box);
+  }
+
+  // Marks above the lines, and in the lane under them what is no number.
+  private draw(plot: uPlot): void {
+    const { ctx } = plot;
+    const { left, top, width, height } = plot.bbox;
+    const unit = devicePixelRatio;
+    const colours = { sign: css("--text"), alarm: css("--bad"), stop: css("--accent"), checkpoint: css("--good") };
+    ctx.save();
+    ctx.fillStyle = css("--bad");
+    for (const line of this.lines) {
+      for (const [x] of line.bad) {
+        const at = plot.valToPos(x, "x", true);
+        if (at >= left && at <= left + width) ctx.fillRect(at - unit, top + height - LANE * unit, 2 * unit, LANE * unit);
+      }
+    }
+    this.draw_far(plot);
+    ctx.font = `${14 * unit}px system-ui, sans-serif`;
+    ctx.textAlign = "center";
+    let free = -Infinity;
+    for (const mark of [...this.marks].sort((a, b) => a.x - b.x)) {
+      const at = plot.valToPos(mark.x, "x", true);
+      if (at < left - 1 || at > left + width + 1) continue;
+      ctx.strokeStyle = ctx.fillStyle = colours[mark.kind];
+      ctx.lineWidth = unit;
+      ctx.setLineDash(mark.kind === "sign" ? [4 * unit, 4 * unit] : []);
+      ctx.beginPath();
+      ctx.moveTo(at, top - 2 * unit);
+      ctx.lineTo(at, top + height);
+      ctx.stroke();
+      const label = Math.max(at, free);  // signs of one step stand side by side
+      ctx.fillText(MARK_SIGNS[mark.kind], label, top - 5 * unit);
+      free = label + 14 * unit;
+    }
+    ctx.restore();
+  }
+
+  // An arrow where values lie beyond the edge, and what the farthest is.
+  private draw_far(plot: uPlot): void {
+    if (!this.near) return;
+    const { ctx } = plot;
+    const { left, top, width, height } = plot.bbox;
+    const unit = devicePixelRatio;
+    ctx.font = `${12 * unit}px system-ui, sans-serif`;
+    this.lines.forEach((line, which) => {
+      ctx.fillStyle = colour_of(which);
+      for (const above of [true, false]) {
+        const column = (above ? line.high : line.low) ?? line.mid;
+        const edge = above ? plot.scales.y!.max! : plot.scales.y!.min!;
+        const far = line.x.flatMap((x, at) => {
+          const value = column[at] ?? null;
+          const place = plot.valToPos(x, "x", true);
+          return value !== null && (above ? value > edge : value < edge) && place >= left && place <= left + width ? [{ value, place }] : [];
+        });
+        if (far.length === 0) continue;
+        const y = above ? top + 11 * unit : top + height - LANE * unit;
+        ctx.textAlign = "center";
+        for (const one of far) ctx.fillText(above ? "▲" : "▼", one.place, y);
+        const most = far.reduce((a, b) => (above ? b.value > a.value : b.value < a.value) ? b : a);
+        ctx.textAlign = most.place > left + width / 2 ? "right" : "left";
+        ctx.fillText(short(most.value), most.place + (ctx.textAlign === "right" ? -10 : 10) * unit, y);
+      }
+    });
+  }
+
+  // One finger reads, two fingers zoom, a double tap shows all.
+  private touch(): void {
+    const over = this.plot.over;
+    let tapped = 0;
+    let pinch: { apart: number; min: number; max: number } | null = null;
+    const places = (event: TouchEvent) => [...event.touches].map((one) => one.clientX - over.getBoundingClientRect().left);
+    over.style.touchAction = "pan-y";
+    over.addEventListener("dblclick", () => this.events.whole());
+    over.addEventListener("touchstart", (event) => {
+      const at = places(event);
+      const { min, max } = this.plot.scales.x!;
+      if (at.length === 2 && min != null && max != null) pinch = { apart: Math.abs(at[0]! - at[1]!), min, max };
+      if (at.length !== 1) return;
+      if (event.timeStamp - tapped < 300) this.events.whole();
+      tapped = event.timeStamp;
+      this.plot.setCursor({ left: at[0]!, top: 10 });
+    }, { passive: true });
+    over.addEventListener("touchmove", (event) => {
+      const at = places(event);
+      if (at.length === 1) this.plot.setCursor({ left: at[0]!, top: 10 });
+      if (at.length !== 2 || !pinch) return;
+      const middle = (pinch.min + pinch.max) / 2;
+      const half = (pinch.max - pinch.min) / 2 * pinch.apart / Math.max(10, Math.abs(at[0]! - at[1]!));
+      this.plot.setScale("x", { min: Math.max(0, middle - half), max: middle + half });
+    }, { passive: true });
+    over.addEventListener("touchend", () => {
+      if (!pinch) return;
+      pinch = null;
+      const { min, max } = this.plot.scales.x!;
+      if (min != null && max != null) this.events.range(Math.floor(min), Math.ceil(max) + 1);
+    }, { passive: true });
+  }
+}
+
+function uPlot_point(plot: uPlot, at: number): HTMLElement {
+  const point = document.createElement("div");
+  point.style.background = String((plot.series[at]!.stroke as () => string)?.() ?? "");
+  return point;
+}

@@ -1,0 +1,155 @@
+// Curves of a run: charts with marks, a range that is zoomed into, and what else could be shown.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ask, Refused, ticks, type IssueRow, type Stop } from "./api";
+import { Chart, colour_of, MARK_SIGNS, type Mark } from "./chart";
+import { charts_of, exactly, lines_of, marks_of, read_out, sentence, usual_names, type Curve, type Curves, type Name } from "./curve_data";
+import { place, set_query, set_queries } from "./place";
+
+const MOST_NAMES = 4;  // until somebody chooses
+const MOST_CHARTS = 6;
+const MOST_ROWS = 200;
+
+const NONE: Mark[] = [];
+
+interface Range { from: number | null; to: number | null }
+const bound = (name: string) => { const text = place.value.query.get(name); return text !== null && /^\d+$/.test(text) ? Number(text) : null; };
+
+function DataTable({ curves, labels }: { curves: Curve[]; labels: string[] }) {
+  return (
+    <details><summary>Table</summary>
+      {curves.map((curve, which) => (
+        <table key={which}><caption>{curve.name}, {labels[which]}{curve.x0.length > MOST_ROWS && `: the last ${MOST_ROWS} of ${curve.x0.length} points`}</caption>
+          <thead><tr><th scope="col">step</th><th scope="col">{curve.value ? "value" : "mean"}</th>{curve.min && <><th scope="col">least</th><th scope="col">greatest</th></>}<th scope="col">not finite</th></tr></thead>
+          <tbody>{curve.x0.map((x, at) => ({ x, at })).slice(-MOST_ROWS).map(({ x, at }) => {
+            const bad = curve.bad.find((row) => row[0] === at);
+            return <tr key={x}><td>{x}</td><td>{(curve.value ?? curve.mean ?? [])[at] ?? "–"}</td>{curve.min && <><td>{curve.min[at] ?? "–"}</td><td>{curve.max?.[at] ?? "–"}</td></>}<td>{bad ? bad[1]! + bad[2]! + bad[3]! : ""}</td></tr>;
+          })}</tbody></table>))}
+    </details>
+  );
+}
+
+function Figure({ name, mode, curves, answer, marks, log, zoom }:
+  { name: string; mode: string; curves: Curve[]; answer: Curves; marks: Mark[]; log: boolean; zoom: ((range: Range) => void) | null }) {
+  const box = useRef<HTMLDivElement>(null);
+  const chart = useRef<Chart | null>(null);
+  const [at, set_at] = useState<number | null>(null);
+  const act = useRef(zoom);
+  act.current = zoom;
+  const lines = lines_of(curves);
+  const labels = lines.map((line) => line.label);
+  useEffect(() => {
+    const made = new Chart(box.current!, { point: set_at, range: (from, to) => act.current?.({ from, to }), whole: () => act.current?.({ from: null, to: null }) }, log);
+    chart.current = made;
+    return () => made.leave();
+  }, []);
+  // The steps that were asked for; of all steps, those that there are, with the marks behind the last one.
+  const first = zoom ? answer.from : Math.min(...curves.map((one) => one.x0[0] ?? 0));
+  const last = Math.max(...curves.map((one) => one.x0[one.x0.length - 1] ?? 0)) + answer.width;
+  const end = !zoom ? last : place.value.query.has("to") ? answer.to : Math.max(answer.to, ...marks.map((mark) => mark.x <= answer.to + answer.width * 10 ? mark.x + 2 : 0));
+  useEffect(() => { chart.current?.show(lines, marks, log, first, end); }, [answer, marks, log, name]);
+  const key = (event: KeyboardEvent) => {
+    const one = chart.current;
+    const acts: Record<string, () => void> = { ArrowLeft: () => one?.step(-1), ArrowRight: () => one?.step(1), PageUp: () => one?.step(-20),
+      PageDown: () => one?.step(20), Home: () => one?.step(-1e9), End: () => one?.step(1e9), "+": () => one?.zoom(0.5), "-": () => one?.zoom(2),
+      "0": () => zoom?.({ from: null, to: null }) };
+    if (!acts[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    acts[event.key]!();
+  };
+  const said = curves.map((curve, which) => sentence(curve, labels[which]!, answer));
+  const hidden = log ? lines.reduce((sum, line) => sum + line.mid.filter((value) => value !== null && value <= 0).length, 0) : 0;
+  return (
+    <figure class="chart" data-name={name} data-mode={mode}>
+      <h3>{name}{mode !== "train" && ` · ${mode}`}{lines.length > 1 && <span class="keys">{lines.map((line, which) => (
+        <span key={which}><i style={{ background: colour_of(which) }} /> {line.label}</span>))}</span>}</h3>
+      <p class="read" aria-live="polite">{at === null ? " " : read_out(curves, labels, at, answer.width)}</p>
+      <div class="plot" ref={box} tabIndex={0} role="img" onKeyDown={key}
+        aria-label={`${said.join(" ")} ${marks.map((mark) => mark.text).join(". ")} Arrow keys read values, plus and minus zoom, 0 shows all steps.`} />
+      <figcaption class="dim">{said.map((text, which) => <p key={which}>{text}</p>)}{hidden > 0 && <p>{hidden} values of 0 or below are not on a logarithmic scale.</p>}</figcaption>
+      <DataTable curves={curves} labels={labels} />
+    </figure>
+  );
+}
+
+function Marks({ marks }: { marks: Mark[] }) {
+  if (marks.length === 0) return null;
+  return <ul class="marks">{marks.map((mark, at) => <li key={at}><b class={mark.kind} aria-hidden="true">{MARK_SIGNS[mark.kind]}</b> {mark.text}</li>)}</ul>;
+}
+
+function Picker({ names, shown, total }: { names: Name[]; shown: string[]; total: number }) {
+  const [wanted, set_wanted] = useState("");
+  const fits = names.filter((one) => one.name.toLowerCase().includes(wanted.toLowerCase()));
+  const turn = (name: string) => set_query("v", (shown.includes(name) ? shown.filter((one) => one !== name) : [...shown, name]).map(encodeURIComponent).join(","));
+  return (
+    <details class="picker"><summary>Other curves ({total})</summary>
+      <label>Filter <input type="search" value={wanted} onInput={(event) => set_wanted(event.currentTarget.value)} /></label>
+      <ul class="lines">{fits.slice(0, 100).map((one) => (
+        <li key={one.name}><label><input type="checkbox" checked={shown.includes(one.name)} onChange={() => turn(one.name)} /> {one.name} <span class="dim">{one.modes.join(", ")}, last {String(one.last ?? "–")} at step {one.last_step}</span></label></li>))}</ul>
+      {fits.length > 100 && <p class="dim">{fits.length - 100} more: narrow the filter.</p>}
+    </details>
+  );
+}
+
+// What `path` gives: asked again when the run has moved and when it changes; the newest answer stays meanwhile.
+function useAsked<T>(path: string | null, turn: number): { answer: T | null; error: Error | null } {
+  const [answer, set_answer] = useState<T | null>(null);
+  const [error, set_error] = useState<Error | null>(null);
+  useEffect(() => {
+    if (path === null) return;
+    let left = false;
+    ask<T>(path).then((value) => { if (!left) { set_answer(value); set_error(null); } }, (why: Error) => { if (!left) set_error(why); });
+    return () => { left = true; };
+  }, [path, turn]);
+  return { answer, error };
+}
+
+export function CurvePanel({ uid, issues, stop, only, around, id, title }:
+  { uid: string; issues: IssueRow[]; stop: Stop | null; only?: string | null; around?: number | null; id: string; title: string }) {
+  const turn = ticks.value.get(uid) ?? 0;
+  const run = `/runs/${encodeURIComponent(uid)}`;
+  const names = useAsked<{ items: Name[]; total: number }>(`${run}/names?limit=1000`, turn);
+  const chosen = place.value.query.get("v");
+  const items = names.answer?.items ?? [];
+  const usual = only && items.some((one) => one.name === only) ? [only] : usual_names(items, only === undefined ? MOST_NAMES : 1);
+  const shown = chosen !== null && only === undefined ? chosen.split(",").filter(Boolean).map(decodeURIComponent).filter((name) => items.some((one) => one.name === name)) : usual;
+  const asked = place.value.query.has("from") || place.value.query.has("to");
+  const whole = place.value.query.get("steps") === "all";
+  const near = around != null && !asked && !whole ? { from: Math.max(0, around - 150), to: around + 51 } : null;
+  const from = near?.from ?? bound("from");
+  const to = near?.to ?? bound("to");
+  const several = items.some((one) => shown.includes(one.name) && one.workers > 1);
+  const query = new URLSearchParams({ name: exactly(shown), points: "600" });
+  if (from !== null) query.set("from", String(from));
+  if (to !== null) query.set("to", String(to));
+  if (several) query.set("agg", "mean");
+  const curves = useAsked<Curves>(shown.length > 0 ? `${run}/series?${query}` : null, turn);
+  const log = place.value.query.get("log") === "true";
+  const marks = marks_of(issues, stop);
+  const mark_text = JSON.stringify(marks);
+  const kept = useRef<{ text: string; marks: Mark[] }>({ text: "[]", marks: [] });
+  if (kept.current.text !== mark_text) kept.current = { text: mark_text, marks };
+  const zoom = (range: Range) => set_queries({ from: range.from === null ? "" : String(range.from), to: range.to === null ? "" : String(range.to), steps: range.from === null && around != null ? "all" : "" });
+  const error = names.error ?? curves.error;
+  if (error instanceof Refused && error.status === 401) return null;  // the screen asks who this is
+  const answer = curves.answer;
+  const all = charts_of(answer?.series ?? []).filter((one) => shown.includes(one.name));
+  const drawn = chosen === null ? all.slice(0, only === undefined ? MOST_CHARTS : 1) : all;
+  const main = all[0]?.mode;
+  return (
+    <section class="panel curves" id={id}>
+      <h2>{title}</h2>
+      {error && <p class="fault" role="alert">{error.message}</p>}
+      {names.answer && items.length === 0 && <p class="dim">No scalar was logged yet: <code>hook.log(loss=…)</code></p>}
+      {answer && items.length > 0 && <>
+        <p class="tools"><span>steps {answer.from} to {answer.to - 1}</span>
+          {(asked || near) && <button type="button" onClick={() => zoom({ from: null, to: null })}>All steps</button>}
+          <button type="button" aria-pressed={log} onClick={() => set_query("log", log ? "" : "true")}>Logarithmic</button></p>
+        <Marks marks={kept.current.marks} />
+        <div class="charts">{drawn.map((one) => (
+          <Figure key={`${one.mode} ${one.name}`} {...one} answer={answer} marks={one.mode === main ? kept.current.marks : NONE} log={log} zoom={one.mode === main ? zoom : null} />))}</div>
+        {answer.left_out > 0 && <p class="dim">{answer.left_out} more series are not drawn.</p>}
+        {only === undefined && names.answer && <Picker names={items} shown={shown} total={names.answer.total} />}
+      </>}
+    </section>
+  );
+}
