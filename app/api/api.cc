@@ -96,10 +96,9 @@ Api::~Api() = default;
 
 std::vector<HttpRoute> Api::routes() {
   std::vector<ApiRoute> declared;
-  for (auto make :
-       {alertmanager_routes, event_routes, group_routes, resource_routes, silence_routes,
-        ack_routes, stop_routes, stream_routes, session_routes, run_routes, run_stop_routes,
-        series_routes}) {
+  for (auto make : {alertmanager_routes, event_routes, group_routes, resource_routes,
+                    silence_routes, ack_routes, stop_routes, stream_routes, session_routes,
+                    run_routes, run_stop_routes, series_routes}) {
     for (ApiRoute& route : make(parts_->desk)) declared.push_back(std::move(route));
   }
   declared.push_back({"GET",
