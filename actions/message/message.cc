@@ -75,14 +75,13 @@ td{padding:.15em 0;vertical-align:top;unicode-bidi:isolate}
 td.n{width:5.6em;padding-right:.8em;white-space:nowrap}
 .q,td.n{color:#57606a}
 .lead{border-left:4px solid;padding-left:12px}
-a.b{display:inline-block;margin:.2em .4em .2em 0;padding:.4em .9em;border:1px solid #57606a;border-radius:6px;color:#1f2328;text-decoration:none}
 ul{margin:.3em 0;padding-left:1.2em}
 code{display:block;margin:.1em 0 .6em;padding:.5em .7em;background:#f6f8fa;color:#1f2328;border-radius:6px;font:13px/1.4 ui-monospace,Menlo,Consolas,monospace;white-space:pre-wrap}
 summary{cursor:pointer;font-weight:bold;margin:1.4em 0 .3em}
 .info{border-color:#1f6feb}.warning{border-color:#bf8700}.error{border-color:#cf222e}.critical{border-color:#82071e}.resolved{border-color:#1a7f37}
 footer{margin-top:1.6em;font-size:.85em}
 @media (prefers-color-scheme:dark){
-body{background:#0d1117;color:#e6edf3}.q,td.n{color:#9198a1}a{color:#6cb6ff}a.b{color:#e6edf3;border-color:#9198a1}code{background:#21262d;color:#e6edf3}
+body{background:#0d1117;color:#e6edf3}.q,td.n{color:#9198a1}a{color:#6cb6ff}code{background:#21262d;color:#e6edf3}
 .info{border-color:#4493f8}.warning{border-color:#d29922}.error{border-color:#f85149}.critical{border-color:#ff7b72}.resolved{border-color:#3fb950}}
 </style></head>
 <body><main>
@@ -93,7 +92,7 @@ body{background:#0d1117;color:#e6edf3}.q,td.n{color:#9198a1}a{color:#6cb6ff}a.b{
 {{#rows}}<tr><td class="n">{{name}}</td><td>{{#link}}<a href="{{value}}">{{value}}</a>{{/link}}{{^link}}{{value}}{{/link}}</td></tr>
 {{/rows}}</table>
 {{/details}}</div>
-{{/lead}}{{#answers}}<p>{{#lines}}<a class="b" href="{{value}}">{{name}}</a> {{/lines}}</p>
+{{/lead}}{{#answers}}<p>{{#lines}}<a style="display:inline-block;margin:.2em .4em .2em 0;padding:.4em .9em;border:1px solid;border-radius:6px;color:inherit;text-decoration:none" href="{{value}}">{{name}}</a> {{/lines}}</p>
 {{/answers}}{{#sections}}<h2>{{heading}}</h2><table role="presentation">
 {{#rows}}<tr><td class="n">{{name}}</td><td>{{#link}}<a href="{{value}}">{{value}}</a>{{/link}}{{^link}}{{value}}{{/link}}</td></tr>
 {{/rows}}</table>

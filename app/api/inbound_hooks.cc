@@ -90,14 +90,22 @@ InboundHooks::InboundHooks(std::vector<InboundHook> hooks, ApiDesk& desk,
 }
 
 std::vector<HttpRoute> InboundHooks::routes() {
-  if (hooks_.empty()) return {};
-  HttpRoute route{"POST", "/hooks/{name}", "text/plain; charset=utf-8", {}, false, true};
-  route.handler = [this](const HttpRequest& request) {
-    HttpAnswer out = answer(request);
-    out.headers.emplace_back("Cache-Control", "no-store");
-    return out;
+  std::vector<HttpRoute> out;
+  const auto add = [&](const std::string& path, bool may_wait, const std::string& hook) {
+    HttpRoute route{"POST", path, "text/plain; charset=utf-8", {}, false, may_wait};
+    route.handler = [this, hook](const HttpRequest& request) {
+      HttpAnswer made = answer(request, hook.empty() ? request.in_path.find("name")->second : hook);
+      made.headers.emplace_back("Cache-Control", "no-store");
+      return made;
+    };
+    out.push_back(std::move(route));
   };
-  return {std::move(route)};
+  // Slack waits three seconds: its clicks are answered before requests that wait for topics.
+  for (const InboundHook& hook : hooks_) {
+    if (hook.type == "slack") add("/hooks/" + hook.name, false, hook.name);
+  }
+  if (!hooks_.empty()) add("/hooks/{name}", true, {});
+  return out;
 }
 
 // An unknown name is refused in the same words: they say nothing of which there are.
@@ -110,8 +118,7 @@ HttpAnswer InboundHooks::refuse(const InboundHook* hook, const HttpRequest& requ
   return problem(401, "signature", "no webhook has this name and this signature or token");
 }
 
-HttpAnswer InboundHooks::answer(const HttpRequest& request) {
-  const std::string& name = request.in_path.find("name")->second;
+HttpAnswer InboundHooks::answer(const HttpRequest& request, const std::string& name) {
   const auto hook = std::find_if(hooks_.begin(), hooks_.end(),
                                  [&](const InboundHook& one) { return one.name == name; });
   if (hook == hooks_.end()) return refuse(nullptr, request);
@@ -143,7 +150,7 @@ bool InboundHooks::is_from(const InboundHook& hook, const HttpRequest& request) 
   return opens(hook, hook.secret, request) || opens(hook, hook.previous_secret, request);
 }
 
-// Slack waits three seconds: what is asked is done behind the answer.
+// What is asked is done behind the answer.
 HttpAnswer InboundHooks::answer_slack(const InboundHook& hook, const HttpRequest& request) {
   auto click = read_slack_click(request.body);
   if (!click) return problem(400, "invalid-event", click.error().message);

@@ -31,7 +31,7 @@ class InboundHooks {
   [[nodiscard]] std::vector<HttpRoute> routes();
 
  private:
-  [[nodiscard]] HttpAnswer answer(const HttpRequest& request);
+  [[nodiscard]] HttpAnswer answer(const HttpRequest& request, const std::string& name);
   [[nodiscard]] HttpAnswer refuse(const InboundHook* hook, const HttpRequest& request);
   [[nodiscard]] bool is_from(const InboundHook& hook, const HttpRequest& request) const;
   [[nodiscard]] HttpAnswer answer_slack(const InboundHook& hook, const HttpRequest& request);

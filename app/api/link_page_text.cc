@@ -12,7 +12,7 @@ std::string link_page_html(const LinkPage& page) {
       "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"robots\" content=\"noindex\">\n<title>" +
-      title + "</title>\n<link rel=\"stylesheet\" href=\"/act.css\">\n</head><body><main>\n<h1>" +
+      title + "</title>\n<link rel=\"stylesheet\" href=\"../act.css\">\n</head><body><main>\n<h1>" +
       title + "</h1>\n";
   for (const std::string& line : page.lines) out += "<p>" + core::html_escaped(line) + "</p>\n";
   if (!page.list.empty()) {

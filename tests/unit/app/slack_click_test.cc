@@ -6,6 +6,7 @@
 
 #include "app/api/slack_reply.h"
 #include "app/serve/session_table.h"
+#include "core/fields/stop_request.h"
 #include "tests/unit/app/told_incident.h"
 
 namespace tocsin::app {
@@ -178,6 +179,38 @@ TEST_F(SlackHookTest, OnlyWhoMayIsObeyedAndOnlyWhatSlackSignedNow) {
   EXPECT_EQ(items("/api/v1/acks")[0]["by"], "slack:ada (U0EVE)")
       << "clicks are done in their order";
   for (const Json& one : items("/api/v1/audit")) EXPECT_NE(one["what"], "stop.approved");
+}
+
+TEST_F(SlackHookTest, AStopThatWaitsIsRejectedAndOneThatWasAskedForIsNotWithdrawn) {
+  core::StopRequest request;
+  request.id = "cmd_76sjzs23ut";
+  request.run.uid = core::run_uid_for("digits", "one");
+  request.run.attempt = 1;
+  request.terms = core::ValueMap{};
+  request.asked_at = clock_.now();
+  request.until = clock_.now() + std::chrono::hours(1);
+  request.run.job = "digits";
+  request.reason.summary = "loss is NaN";
+  core::StopRequest approved = core::decided(request, "approved", "ada", clock_.now());
+  approved.id = "cmd_approved";
+  publish({core::stop_request_record(request), core::stop_request_record(approved)});
+  const auto word_on = [&](const std::string& id) -> Json {
+    const Json listed = ask("GET", "/api/v1/stops", "all=true").json["items"];
+    for (const Json& one : listed) {
+      if (one["command_id"] == id) return one["approval"];
+    }
+    return {};
+  };
+  ASSERT_TRUE(comes_true([&] { return !word_on("cmd_approved").is_null(); }));
+  EXPECT_EQ(click("cancel-cmd_approved", "U0EVE").status, 200);
+  EXPECT_EQ(click("cancel-cmd_76sjzs23ut", "U0EVE").status, 200);
+  EXPECT_TRUE(comes_true([&] { return word_on(request.id).value("state", "") == "rejected"; }));
+  EXPECT_EQ(word_on(request.id)["decided_by"], "slack:ada (U0EVE)");
+  const Json changes = items("/api/v1/audit");
+  ASSERT_THAT(changes, SizeIs(1)) << "the other had its word: nothing was written";
+  EXPECT_EQ(changes[0]["what"], "stop.cancelled");
+  EXPECT_EQ(changes[0]["role"], "stopper");
+  EXPECT_EQ(word_on("cmd_approved")["state"], "approved");
 }
 
 }  // namespace
