@@ -86,6 +86,9 @@ core::Result<std::unique_ptr<EventReader>> EventReader::open(const std::string& 
   if (!std::filesystem::exists(path, unknown)) return core::unavailable("nothing is kept yet");
   auto database = StoreDatabase::open(path, false);
   if (!database) return database.error();
+  // The writer may be about to make it.
+  if ((*database)->number("SELECT count(*) FROM sqlite_master") == 0)
+    return core::unavailable("nothing is kept yet");
   return std::unique_ptr<EventReader>(new EventReader(std::move(*database)));
 }
 
