@@ -47,6 +47,7 @@ class CurvesFeed::Reading final : private core::AssignmentListener {
   std::set<core::RunUid> moved_;              // and not told of
   core::Duration told_at_{};
   core::WallTime tidied_{};
+  std::uint64_t refused_ = 0;  // values, and told of
 };
 
 void CurvesFeed::Reading::assigned(std::span<const core::Position> committed) {
@@ -83,6 +84,9 @@ void CurvesFeed::Reading::tick() {
 core::Status CurvesFeed::Reading::tidy() {
   const core::WallTime now = feed_.clock_.now();
   if (now - tidied_ < kTidyCurvesEvery) return core::ok();
+  if (const std::uint64_t refused = store_.refused(); refused > std::exchange(refused_, refused))
+    feed_.log_.warn("curves_left_out", {{"values", std::to_string(refused)},
+                                        {"error", "a run has more than 200 000 series"}});
   const auto gone = store_.forget(now - feed_.config_.keep, feed_.config_.max_curve_bytes.count,
                                   kCurvesForgotten);
   if (!gone) return gone.error();

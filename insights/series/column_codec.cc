@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 
 namespace tocsin::insights {
@@ -18,6 +19,8 @@ enum class Packing : std::uint8_t {
   shuffled = 1,  // all first bytes, all second ones, …, deflated
   constant = 2,  // one word
 };
+
+enum class Numbers : std::uint8_t { any = 0, whole = 1 };
 
 template <typename T>
 void put(std::string& out, T value) {
@@ -144,6 +147,16 @@ std::vector<std::uint64_t> bends_of(const std::vector<std::int64_t>& x) {
   }
   return out;
 }
+// Times and counts are whole numbers: they bend as steps do.
+bool all_whole(const std::vector<double>& column) {
+  constexpr double kExact = 9007199254740992.0;  // 2^53
+  for (const double one : column) {
+    if (!(std::fabs(one) < kExact) || std::trunc(one) != one || (one == 0 && std::signbit(one)))
+      return false;
+  }
+  return true;
+}
+
 std::vector<std::int64_t> unbent(const std::vector<std::uint64_t>& bends) {
   std::vector<std::int64_t> out;
   out.reserve(bends.size());
@@ -174,6 +187,12 @@ std::string encode_rows(const SeriesRows& rows, bool pack) {
   if (rows.size() == 0) return out;
   put_words(out, bends_of(rows.x), pack);
   for (const auto& column : rows.columns) {
+    const bool whole = pack && all_whole(column);
+    put(out, whole ? Numbers::whole : Numbers::any);
+    if (whole) {
+      put_words(out, bends_of(std::vector<std::int64_t>(column.begin(), column.end())), pack);
+      continue;
+    }
     std::vector<std::uint64_t> words(column.size());
     std::memcpy(words.data(), column.data(), column.size() * kWord);
     put_words(out, words, pack);
@@ -192,8 +211,13 @@ std::optional<SeriesRows> decode_rows(std::string_view bytes) {
   if (!bends) return std::nullopt;
   out.x = unbent(*bends);
   for (auto& column : out.columns) {
+    const auto numbers = rest.number<Numbers>();
     const auto words = take_words(rest, count);
     if (!words) return std::nullopt;
+    if (numbers == Numbers::whole) {
+      for (const std::int64_t one : unbent(*words)) column.push_back(static_cast<double>(one));
+      continue;
+    }
     column.resize(count);
     std::memcpy(column.data(), words->data(), count * kWord);
   }

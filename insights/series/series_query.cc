@@ -57,9 +57,10 @@ std::int64_t level_of(std::int64_t from, std::int64_t to, std::int64_t points) {
 // one width whatever is asked for, so that a value does not depend on the view.
 std::map<std::int64_t, double> smoothed(SeriesReader& reader, const Stretch& of, std::int64_t span,
                                         std::int64_t lo, std::int64_t hi, std::int64_t& level) {
-  level = span < kStepsOfASpan
-              ? 0
-              : std::bit_width(static_cast<std::uint64_t>(span / kStepsOfASpan)) - 1;
+  level = span < kStepsOfASpan ? 0
+                               : static_cast<std::int64_t>(std::bit_width(
+                                     static_cast<std::uint64_t>(span / kStepsOfASpan))) -
+                                     1;
   const std::int64_t width = std::int64_t{1} << level;
   const std::int64_t begin =
       std::max(of.family.x_first, (lo - kWarmUpSpans * span) / width * width);

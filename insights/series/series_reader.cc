@@ -30,6 +30,9 @@ core::Result<std::unique_ptr<SeriesReader>> SeriesReader::open(const std::string
   auto database = StoreDatabase::open(path, false);
   if (!database) return database.error();
   (*database)->run("BEGIN");
+  // The writer may be about to make it.
+  if ((*database)->number("SELECT count(*) FROM sqlite_master") == 0)
+    return core::unavailable("nothing is kept yet");
   return std::unique_ptr<SeriesReader>(new SeriesReader(std::move(*database)));
 }
 

@@ -41,7 +41,8 @@ std::int64_t lowest_level(const SeriesRows& rows) {
   const std::int64_t stride =
       std::max<std::int64_t>(1, strides < 1 ? 1 : (rows.x.back() - rows.x.front()) / strides);
   const std::int64_t capped = std::min(stride, std::int64_t{1} << 40);
-  return std::bit_width(static_cast<std::uint64_t>(kUsualStrides * capped - 1));
+  return static_cast<std::int64_t>(
+      std::bit_width(static_cast<std::uint64_t>(kUsualStrides * capped - 1)));
 }
 
 Buckets buckets_of(const SeriesRows& rows, std::size_t column, std::int64_t level) {

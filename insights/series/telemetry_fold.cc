@@ -10,6 +10,11 @@ namespace {
 constexpr std::int64_t kNanosOfAMicro = 1000;
 constexpr double kNanosOfASecond = 1e9;
 
+double whole_micros(std::int64_t nanos) {
+  const std::int64_t micros = nanos / kNanosOfAMicro;
+  return static_cast<double>(micros);
+}
+
 std::int64_t direction_of(const core::NameAttrs& attrs) {
   if (!attrs.direction) return 0;
   return *attrs.direction == core::Direction::min ? -1 : 1;
@@ -27,7 +32,7 @@ void fold_names(const core::RunUid& run, const core::Dictionary& names, SeriesWr
 void fold_scalars(const core::FrameView& frame, const SegmentOf& segment, SeriesWriter& into) {
   for (std::size_t at = 0; at < frame.rows(); ++at) {
     const core::ScalarRow row = frame.scalar(at);
-    const std::array<double, 2> values{row.value, static_cast<double>(row.time / kNanosOfAMicro)};
+    const std::array<double, 2> values{row.value, whole_micros(row.time)};
     into.add(segment, FamilyKind::scalar, row.name, frame.header().mode, row.step, values);
   }
 }
@@ -40,7 +45,7 @@ void fold_step_ends(const core::FrameView& frame, const SegmentOf& segment, Seri
   for (std::size_t at = 0; at < frame.rows(); ++at) {
     const core::StepEndRow row = frame.step_end(at);
     const double seconds = static_cast<double>(row.end - row.start) / kNanosOfASecond;
-    const std::array<double, 4> values{seconds, static_cast<double>(row.end / kNanosOfAMicro),
+    const std::array<double, 4> values{seconds, whole_micros(row.end),
                                        static_cast<double>(row.global_step),
                                        static_cast<double>(row.micro_steps)};
     into.add(segment, FamilyKind::clock, kHash, frame.header().mode, row.step, values);

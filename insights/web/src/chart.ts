@@ -197,10 +197,14 @@ export class Chart {
     this.draw_far(plot);
     ctx.font = `${14 * unit}px system-ui, sans-serif`;
     ctx.textAlign = "center";
-    let free = -Infinity;
-    for (const mark of [...this.marks].sort((a, b) => a.x - b.x)) {
-      const at = plot.valToPos(mark.x, "x", true);
-      if (at < left - 1 || at > left + width + 1) continue;
+    const seen = [...this.marks].sort((a, b) => a.x - b.x).map((mark) => ({ mark, at: plot.valToPos(mark.x, "x", true) }))
+      .filter((one) => one.at >= left - 1 && one.at <= left + width + 1);
+    // Signs of near steps stand side by side, as far right as there is room.
+    const signs: number[] = [];
+    seen.forEach((one, at) => { signs.push(Math.max(one.at, at > 0 ? signs[at - 1]! + 14 * unit : -Infinity)); });
+    for (let at = seen.length - 1, most = left + width + 4 * unit; at >= 0; at -= 1, most -= 14 * unit)
+      most = signs[at] = Math.min(signs[at]!, most);
+    seen.forEach(({ mark, at }, which) => {
       ctx.strokeStyle = ctx.fillStyle = colours[mark.kind];
       ctx.lineWidth = unit;
       ctx.setLineDash(mark.kind === "sign" ? [4 * unit, 4 * unit] : []);
@@ -208,10 +212,8 @@ export class Chart {
       ctx.moveTo(at, top - 2 * unit);
       ctx.lineTo(at, top + height);
       ctx.stroke();
-      const label = Math.max(at, free);  // signs of one step stand side by side
-      ctx.fillText(MARK_SIGNS[mark.kind], label, top - 5 * unit);
-      free = label + 14 * unit;
-    }
+      ctx.fillText(MARK_SIGNS[mark.kind], signs[which]!, top - 5 * unit);
+    });
     ctx.restore();
   }
 

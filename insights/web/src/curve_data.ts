@@ -25,10 +25,10 @@ export function usual_names(names: Name[], most: number): string[] {
 export const exactly = (names: string[]) => names.map((name) => name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&")).join("|");
 
 // Steps of each mode are counted by themselves: a chart has one mode, those of training come first.
-export function charts_of(curves: Curve[]): { name: string; mode: string; curves: Curve[] }[] {
+export function charts_of(curves: Curve[], shown: string[]): { name: string; mode: string; curves: Curve[] }[] {
   const out = new Map<string, { name: string; mode: string; curves: Curve[] }>();
-  const order = (mode: string) => (mode === "train" ? 0 : 1);
-  for (const one of [...curves].sort((a, b) => order(a.mode) - order(b.mode))) {
+  const order = (one: Curve) => (one.mode === "train" ? 0 : shown.length) + shown.indexOf(one.name);
+  for (const one of curves.filter((some) => shown.includes(some.name)).sort((a, b) => order(a) - order(b))) {
     const key = `${one.mode} ${one.name}`;
     if (!out.has(key)) out.set(key, { name: one.name, mode: one.mode, curves: [] });
     out.get(key)!.curves.push(one);

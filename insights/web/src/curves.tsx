@@ -45,7 +45,8 @@ function Figure({ name, mode, curves, answer, marks, log, zoom }:
   // The steps that were asked for; of all steps, those that there are, with the marks behind the last one.
   const first = zoom ? answer.from : Math.min(...curves.map((one) => one.x0[0] ?? 0));
   const last = Math.max(...curves.map((one) => one.x0[one.x0.length - 1] ?? 0)) + answer.width;
-  const end = !zoom ? last : place.value.query.has("to") ? answer.to : Math.max(answer.to, ...marks.map((mark) => mark.x <= answer.to + answer.width * 10 ? mark.x + 2 : 0));
+  const end = !zoom ? last : place.value.query.has("to") ? answer.to :
+    Math.max(Math.min(answer.to, last), ...marks.map((mark) => mark.x <= answer.to + answer.width * 10 ? mark.x + 2 : 0));
   useEffect(() => { chart.current?.show(lines, marks, log, first, end); }, [answer, marks, log, name]);
   const key = (event: KeyboardEvent) => {
     const one = chart.current;
@@ -132,7 +133,7 @@ export function CurvePanel({ uid, issues, stop, only, around, id, title }:
   const error = names.error ?? curves.error;
   if (error instanceof Refused && error.status === 401) return null;  // the screen asks who this is
   const answer = curves.answer;
-  const all = charts_of(answer?.series ?? []).filter((one) => shown.includes(one.name));
+  const all = charts_of(answer?.series ?? [], shown);
   const drawn = chosen === null ? all.slice(0, only === undefined ? MOST_CHARTS : 1) : all;
   const main = all[0]?.mode;
   return (
@@ -141,7 +142,7 @@ export function CurvePanel({ uid, issues, stop, only, around, id, title }:
       {error && <p class="fault" role="alert">{error.message}</p>}
       {names.answer && items.length === 0 && <p class="dim">No scalar was logged yet: <code>hook.log(loss=…)</code></p>}
       {answer && items.length > 0 && <>
-        <p class="tools"><span>steps {answer.from} to {answer.to - 1}</span>
+        <p class="tools"><span>steps {answer.from} to {Math.min(answer.to - 1, Math.max(...answer.series.map((one) => (one.x0[one.x0.length - 1] ?? 0) + answer.width - 1)))}</span>
           {(asked || near) && <button type="button" onClick={() => zoom({ from: null, to: null })}>All steps</button>}
           <button type="button" aria-pressed={log} onClick={() => set_query("log", log ? "" : "true")}>Logarithmic</button></p>
         <Marks marks={kept.current.marks} />

@@ -195,11 +195,13 @@ TEST_F(SeriesStoreTest, AboveItsSizeTheRunsHeardOfLeastLatelyGo) {
 
 TEST_F(SeriesStoreTest, BytesThatAreNoneGiveAnErrorAndNoCrash) {
   std::mt19937_64 chance(3);
-  SeriesRows rows(2);
+  SeriesRows rows(3);
   for (std::int64_t x = 0; x < 300; ++x) {
     rows.x.push_back(x * 7 - 100);
     rows.columns[0].push_back(std::ldexp(static_cast<double>(chance()), -64));
     rows.columns[1].push_back(3.0);
+    rows.columns[2].push_back(1e15 + static_cast<double>(x * 30'000 + x % 7) -
+                              5e14 * static_cast<double>(x % 2));
   }
   for (const bool pack : {false, true}) {
     const std::string good = encode_rows(rows, pack);
