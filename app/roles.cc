@@ -199,6 +199,7 @@ core::Status Maker::prepare_routing() {
   environment.stops = &parts_.ledger;
   environment.approvals = &parts_.approvals;
   environment.profiles = &parts_.profiles;
+  environment.steering = &parts_.steering;
   environment.current_run = [board = &parts_.board](const core::RunUid& run) {
     return board->find(run);
   };
@@ -307,6 +308,7 @@ core::Status Maker::route() {
       parts_.board, parts_.ledger, parts_.approvals, parts_.profiles, config_.cluster,
       [leadership = parts_.leadership.get()] { return leadership->term() != 0; });
   runs->look_at(&parts_.firing);
+  runs->steer_by(&parts_.steering);
   add("runs", std::move(runs));
   add_route();
   add_deliver();

@@ -34,6 +34,7 @@ class StopLedger;
 class StopApprovals;
 class FiringIssues;
 class ProfileLedger;
+class SteeringLedger;
 
 /// What actions get from outside. Everything pointed to outlives every action built with it.
 struct Environment {
@@ -75,6 +76,8 @@ struct Environment {
   const FiringIssues* firing = nullptr;
   /// The same for profiles.
   ProfileLedger* profiles = nullptr;
+  /// The same for captures and adjustments.
+  SteeringLedger* steering = nullptr;
   /// State series that publish_metric keeps and the app serves at /metrics/issues.
   IssueMetrics* issue_metrics = nullptr;
 
