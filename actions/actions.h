@@ -19,6 +19,7 @@
 //   stop_failed.h     the issue by which people hear of a stop that did not come about
 //   steering_ledger.h which runs were asked for captures and adjustments, and what they answered
 //   stop_ladder.h     stopping a run of this machine: cooperative, then signals, fenced
+//   training_scalars.h newest scalars of runs, for publish_metric
 //   trial.h           a test message by one integration, with what was asked and answered
 #pragma once
 
@@ -32,6 +33,7 @@
 #include "actions/delivery/delivery_lanes.h"
 #include "actions/delivery/delivery_pool.h"
 #include "actions/message/issue_metrics.h"
+#include "actions/message/training_scalars.h"
 #include "actions/platform/platform_agent.h"
 #include "actions/platform/platform_caller.h"
 #include "actions/platform/platforms.h"
