@@ -19,7 +19,9 @@
 //   stop_muster.h     has every rank heard of the step at which all leave?
 //   own_issues.h      the issues that this room makes itself
 //   stop_failed.h     the issue by which people hear of a stop that did not come about
+//   steering_ledger.h which runs were asked for captures and adjustments, and what they answered
 //   stop_ladder.h     stopping a run of this machine: cooperative, then signals, fenced
+//   training_scalars.h newest scalars of runs, for publish_metric
 //   trial.h           a test message by one integration, with what was asked and answered
 #pragma once
 
@@ -34,10 +36,12 @@
 #include "actions/delivery/delivery_lanes.h"
 #include "actions/delivery/delivery_pool.h"
 #include "actions/message/issue_metrics.h"
+#include "actions/message/training_scalars.h"
 #include "actions/platform/platform_agent.h"
 #include "actions/platform/platform_caller.h"
 #include "actions/platform/platforms.h"
 #include "actions/profile/profile_ledger.h"
+#include "actions/steer/steering_ledger.h"
 #include "actions/stop/firing_issues.h"
 #include "actions/stop/local_process.h"
 #include "actions/stop/stop_approvals.h"

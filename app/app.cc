@@ -109,7 +109,7 @@ std::vector<HttpRoute> App::Impl::own_routes() {
     return {200, telemetry.render() + process_metrics()};
   };
   const auto issues = [this](const HttpRequest&) -> HttpAnswer {
-    return {200, parts.issue_metrics.render(clock.now())};
+    return {200, parts.issue_metrics.render(clock.now()) + parts.scalars.scraped_text(clock.now())};
   };
   const auto healthy = [](const HttpRequest&) -> HttpAnswer { return {200, "healthy\n"}; };
   const auto readiness = [this](const HttpRequest&) -> HttpAnswer {

@@ -23,6 +23,7 @@
 #include "app/stages/reports.h"
 #include "app/stages/route.h"
 #include "app/stages/runs.h"
+#include "app/stages/scalars.h"
 #include "app/stages/stops.h"
 #include "core/topics.h"
 
@@ -201,6 +202,8 @@ core::Status Maker::prepare_routing() {
   environment.stops = &parts_.ledger;
   environment.approvals = &parts_.approvals;
   environment.profiles = &parts_.profiles;
+  environment.steering = &parts_.steering;
+  environment.scalars = &parts_.scalars;
   environment.current_run = [board = &parts_.board](const core::RunUid& run) {
     return board->find(run);
   };
@@ -309,7 +312,15 @@ core::Status Maker::route() {
       parts_.board, parts_.ledger, parts_.approvals, parts_.profiles, config_.cluster,
       [leadership = parts_.leadership.get()] { return leadership->term() != 0; });
   runs->look_at(&parts_.firing);
+  runs->steer_by(&parts_.steering);
   add("runs", std::move(runs));
+  if (parts_.scalars.wanted()) {
+    add("scalars",
+        std::make_unique<ScalarsStage>(
+            parts_.scalars,
+            [board = &parts_.board](const core::RunUid& run) { return board->job_of(run); },
+            *ports_.telemetry));
+  }
   add_route();
   add_deliver();
   add_platform_stops();

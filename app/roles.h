@@ -33,6 +33,8 @@ struct RoleParts {
   actions::StopApprovals approvals;
   actions::FiringIssues firing;
   actions::ProfileLedger profiles;
+  actions::SteeringLedger steering;
+  actions::TrainingScalars scalars;
   std::unique_ptr<Leadership> leadership;  // null: this process does not route
   std::unique_ptr<ActionSet> actions;
   std::vector<EvaluateStage*> engines;  // to whom new rules are handed

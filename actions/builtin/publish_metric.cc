@@ -35,8 +35,8 @@ struct MetricConfig final : ActionConfig, std::enable_shared_from_this<MetricCon
   [[nodiscard]] core::Result<std::unique_ptr<core::Action>> build(
       const Environment& environment, const IntegrationName& name,
       const CommonConfig& common) const override {
-    if (transport == kScrape) return scraped_metrics(settings.series, environment, name);
-    if (transport == kRecords) return recorded_metrics(settings.series.labels, environment, name);
+    if (transport == kScrape) return scraped_metrics(settings, environment, name);
+    if (transport == kRecords) return recorded_metrics(settings, environment, name);
     auto sink = pushing.at(transport)->sink(http, environment, common);
     return std::unique_ptr<core::Action>(std::make_unique<PushedMetrics>(
         settings, shared_from_this(), std::move(sink), environment, name, common));
@@ -87,6 +87,21 @@ void read_transport(config::Reader& in, MetricConfig& cfg) {
   in.optional("transport", cfg.transport, config::one_of(std::move(names)), help);
 }
 
+void read_scalars(config::Reader& in, PushSettings& settings) {
+  TrainingScalars::Options& own = settings.scalars;
+  in.optional("scalars", own.patterns,
+              "names of logged scalars whose newest values are published too (RE2, the whole "
+              "name); none by default");
+  std::uint64_t most = own.max_series;
+  in.optional("max_scalars", most, config::between<std::uint64_t>(1, 100'000),
+              "bound of the scalars kept, each of one rank of one run");
+  own.max_series = most;
+  own.linger = settings.series.linger;
+  if (const auto problem = scalar_pattern_problem(own.patterns); !problem.empty()) {
+    in.error("scalars", problem);
+  }
+}
+
 std::shared_ptr<const ActionConfig> read_publish_metric(config::Reader& in) {
   auto cfg = std::make_shared<MetricConfig>();
   IssueMetrics::Options& series = cfg->settings.series;
@@ -98,6 +113,7 @@ std::shared_ptr<const ActionConfig> read_publish_metric(config::Reader& in) {
   series.max_series = max_series;
   in.optional("linger", series.linger, config::at_least(core::Duration{}),
               "how long a resolved issue stays as 0");
+  read_scalars(in, cfg->settings);
   in.optional("interval", cfg->settings.interval,
               config::between<core::Duration>(std::chrono::seconds(1), std::chrono::hours(24)),
               "of a transport that pushes: everything is pushed again so often");

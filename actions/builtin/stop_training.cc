@@ -49,17 +49,12 @@ struct StopConfig final : ActionConfig {
 };
 
 // The first firing issue of each (run, attempt): the most severe one. A stop that failed asks for
-// no other stop, nor does one that a person asked for.
+// no other stop, nor does one that a person asked for, nor an adjustment.
 std::vector<core::NotifiedIssue> targets(const core::Notification& notification) {
   std::vector<core::NotifiedIssue> out;
   for (const auto& notified : notification.issues) {
     if (notified.issue.status != core::IssueStatus::firing) continue;
-    if (is(notified.issue.rule, ActionIssue::stop_failed) ||
-        is(notified.issue.rule, ActionIssue::stopped_by_hand) ||
-        is(notified.issue.rule, ActionIssue::stop_waits) ||
-        is(notified.issue.rule, ActionIssue::stop_suspect)) {
-      continue;
-    }
+    if (is_own_issue(notified.issue.rule)) continue;
     const bool known = std::any_of(out.begin(), out.end(), [&](const auto& other) {
       return other.issue.run.uid == notified.issue.run.uid &&
              other.issue.run.attempt == notified.issue.run.attempt;

@@ -35,6 +35,8 @@ class StopLedger;
 class StopApprovals;
 class FiringIssues;
 class ProfileLedger;
+class SteeringLedger;
+class TrainingScalars;
 
 /// What actions get from outside. Everything pointed to outlives every action built with it.
 struct Environment {
@@ -78,8 +80,12 @@ struct Environment {
   const FiringIssues* firing = nullptr;
   /// The same for profiles.
   ProfileLedger* profiles = nullptr;
+  /// The same for captures and adjustments.
+  SteeringLedger* steering = nullptr;
   /// State series that publish_metric keeps and the app serves at /metrics/issues.
   IssueMetrics* issue_metrics = nullptr;
+  /// Newest scalars of runs, for a publish_metric that asks for some. null: nobody reads them.
+  TrainingScalars* scalars = nullptr;
 
   /// Ports; null: the real adapter (libcurl, libmosquitto, UDP). Tests put recording fakes here.
   HttpClient* http = nullptr;

@@ -1,5 +1,6 @@
 #include "actions/contract/own_issues.h"
 
+#include <algorithm>
 #include <array>
 
 namespace tocsin::actions {
@@ -11,6 +12,7 @@ constexpr std::array<std::string_view, 4> kOfARecipient{"integration", "receiver
 constexpr std::array<std::string_view, 3> kOfAStop{"job", "reason", "run_uid"};
 constexpr std::array<std::string_view, 2> kOfARun{"job", "run_uid"};
 
+constexpr std::array<std::string_view, 3> kOfAnAdjustment{"adjustment", "job", "run_uid"};
 constexpr std::array<std::string_view, 1> kOfARule{"suspect"};
 
 constexpr std::array<core::OwnIssue, static_cast<std::size_t>(ActionIssue::count)> kOwnIssues{{
@@ -23,6 +25,8 @@ constexpr std::array<core::OwnIssue, static_cast<std::size_t>(ActionIssue::count
     {"stopped_by_hand", kOfARun},
     {"stop_waits", kOfARun},
     {"stop_suspect", kOfARule},
+    {"adjusted", kOfAnAdjustment},
+    {"adjust_failed", kOfAnAdjustment},
 }};
 static_assert(!kOwnIssues.back().name.empty(), "an issue without a row");
 
@@ -32,6 +36,11 @@ std::span<const core::OwnIssue> own_issues() noexcept { return kOwnIssues; }
 
 const core::OwnIssue& own_issue(ActionIssue which) noexcept {
   return kOwnIssues[static_cast<std::size_t>(which)];
+}
+
+bool is_own_issue(std::string_view rule) noexcept {
+  return std::any_of(kOwnIssues.begin(), kOwnIssues.end(),
+                     [&](const auto& one) { return one.name == rule; });
 }
 
 }  // namespace tocsin::actions

@@ -23,6 +23,8 @@ enum class ActionIssue : std::uint8_t {
   stopped_by_hand,
   stop_waits,
   stop_suspect,
+  adjusted,
+  adjust_failed,
   count
 };
 
@@ -32,5 +34,8 @@ const core::OwnIssue& own_issue(ActionIssue which) noexcept;
 inline bool is(std::string_view rule, ActionIssue which) noexcept {
   return rule == own_issue(which).name;
 }
+
+/// One of these issues, none of a user's rule: it asks a run for nothing.
+bool is_own_issue(std::string_view rule) noexcept;
 
 }  // namespace tocsin::actions

@@ -1,7 +1,10 @@
-// The state of issues as series, for all ways in which publish_metric shows it. Internal to actions.
+// The state of issues, and the newest scalars of runs, as series, for all ways in which publish_metric
+// shows them. Internal to actions.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +21,8 @@ struct IssueSeries {
   bool active = false;
   core::WallTime transition{};
   std::uint64_t episodes = 0;
+  /// A scalar of a run, and no issue: its newest value.
+  std::optional<double> scalar = std::nullopt;
 
   /// Empty: it has none of that name.
   [[nodiscard]] std::string label(const std::string& name) const {
@@ -45,5 +50,32 @@ inline constexpr IssueFamily kIssueFamilies[] = {
     {"tocsin_issue_episodes_total", "counter", "how often it has begun",
      [](const IssueSeries& series) { return static_cast<double>(series.episodes); }},
 };
+inline constexpr IssueFamily kScalarFamilies[] = {
+    {"tocsin_training_scalar", "gauge", "newest value of a scalar that a run has logged",
+     [](const IssueSeries& series) { return series.scalar.value_or(0); }},
+};
+
+/// The families that have this series.
+inline std::span<const IssueFamily> families_of(const IssueSeries& series) {
+  if (series.scalar) return kScalarFamilies;
+  return kIssueFamilies;
+}
+/// Is the series in this family?
+inline bool belongs(const IssueSeries& series, const IssueFamily& family) {
+  for (const IssueFamily& one : families_of(series)) {
+    if (&one == &family) return true;
+  }
+  return false;
+}
+/// Calls visit(family) for those of issues, and for that of scalars if one of `series` is a scalar.
+template <typename Range, typename Visit>
+void for_each_family(const Range& series, Visit&& visit) {
+  for (const IssueFamily& family : kIssueFamilies) visit(family);
+  for (const auto& one : series) {
+    if (!one.scalar) continue;
+    for (const IssueFamily& family : kScalarFamilies) visit(family);
+    return;
+  }
+}
 
 }  // namespace tocsin::actions

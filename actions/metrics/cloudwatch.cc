@@ -136,7 +136,7 @@ class CloudWatchSink final : public MetricSink {
     CloudWatchForm form(name_space_);
     AttemptOutcome out;
     for (const IssueSeries& series : push.series) {
-      for (const IssueFamily& family : kIssueFamilies) {
+      for (const IssueFamily& family : families_of(series)) {
         const DatumFields datum = datum_of(series, family, timestamp);
         if (form.add(datum)) continue;
         out = send(form, time);

@@ -55,7 +55,9 @@ Value data_point(const OtlpPoint& point, const IssueFamily& family, core::WallTi
 
 Value metric_of(std::span<const OtlpPoint> points, const IssueFamily& family, core::WallTime now) {
   ValueList data_points;
-  for (const OtlpPoint& point : points) data_points.push_back(data_point(point, family, now));
+  for (const OtlpPoint& point : points) {
+    if (belongs(*point.series, family)) data_points.push_back(data_point(point, family, now));
+  }
   ValueMap data{{"dataPoints", std::move(data_points)}};
   const bool counter = std::string_view(family.type) == "counter";
   if (counter) {
@@ -73,9 +75,14 @@ Value metric_of(std::span<const OtlpPoint> points, const IssueFamily& family, co
 std::string otlp_request(std::span<const OtlpPoint> points, core::WallTime now,
                          const std::string& cluster) {
   ValueList metrics;
-  for (const IssueFamily& family : kIssueFamilies) {
-    metrics.push_back(metric_of(points, family, now));
-  }
+  const auto add = [&](const IssueFamily& family) {
+    const bool any = std::any_of(points.begin(), points.end(), [&](const OtlpPoint& point) {
+      return belongs(*point.series, family);
+    });
+    if (any) metrics.push_back(metric_of(points, family, now));
+  };
+  for (const IssueFamily& family : kIssueFamilies) add(family);
+  for (const IssueFamily& family : kScalarFamilies) add(family);
   Value resource =
       ValueMap{{"attributes", ValueList{otlp_attribute("service.name", "tocsin"),
                                         otlp_attribute("service.namespace", cluster)}}};

@@ -45,7 +45,9 @@ PushedMetrics::PushedMetrics(const PushSettings& settings, std::shared_ptr<const
                                                     {{"integration", name.id}})),
       delivers_(environment.delivers),
       picture_(picture_for(settings, environment, name)),
+      scalars_(settings.scalars.patterns.empty() ? nullptr : environment.scalars),
       sink_(std::move(sink)) {
+  if (scalars_ != nullptr) scalars_->want(integration_, settings.scalars);
   if (delivers_ && !is_trial_) rounds_ = std::make_unique<PushRounds>([this] { turn(); });
 }
 
@@ -122,6 +124,11 @@ core::AttemptOutcome PushedMetrics::push_all(std::chrono::milliseconds budget, b
   all.periodic = periodic;
   all.now = next_moment();
   all.series = picture_->series(all.now);
+  if (scalars_ != nullptr) {
+    for (IssueSeries& one : scalars_->series(integration_, all.now)) {
+      all.series.push_back(std::move(one));
+    }
+  }
   std::set<std::vector<std::pair<std::string, std::string>>> kept;
   for (const IssueSeries& series : all.series) kept.insert(series.labels);
   for (const auto& [labels, series] : told_) {

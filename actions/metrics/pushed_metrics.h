@@ -8,17 +8,12 @@
 #include <memory>
 #include <string>
 
-#include "actions/message/issue_metrics.h"
 #include "actions/metrics/metric_transport.h"
 #include "actions/metrics/push_rounds.h"
+#include "actions/metrics/push_settings.h"
 #include "core/mutex.h"
 
 namespace tocsin::actions {
-
-struct PushSettings {
-  IssueMetrics::Options series;
-  core::Duration interval = std::chrono::minutes(1);
-};
 
 class PushedMetrics final : public core::Action {
  public:
@@ -53,6 +48,7 @@ class PushedMetrics final : public core::Action {
   core::Counter& rounds_failed_;
   const std::function<bool()> delivers_;
   const std::shared_ptr<IssueMetrics> picture_;
+  TrainingScalars* const scalars_;  // null: none are asked for
 
   core::Mutex mutex_;  // held while pushing: a push begins after the one before it has ended
   const std::unique_ptr<MetricSink> sink_ PT_GUARDED_BY(mutex_);

@@ -3,6 +3,7 @@
 #include <functional>
 #include <utility>
 
+#include "actions/metrics/recorded_scalars.h"
 #include "core/topics.h"
 
 namespace tocsin::actions {
@@ -48,8 +49,11 @@ core::OutRecord record_of(const core::NotifiedIssue& notified,
 
 class RecordedMetrics final : public core::Action {
  public:
-  RecordedMetrics(std::vector<std::string> labels, const Environment& environment)
-      : labels_(std::move(labels)), publish_(environment.publish) {}
+  RecordedMetrics(const PushSettings& settings, const Environment& environment,
+                  const IntegrationName& name)
+      : labels_(settings.series.labels),
+        publish_(environment.publish),
+        scalars_(RecordedScalars::make(settings, environment, name)) {}
 
   [[nodiscard]] core::Result<std::string> render(
       const core::Notification& notification) const override {
@@ -75,6 +79,7 @@ class RecordedMetrics final : public core::Action {
  private:
   const std::vector<std::string> labels_;
   const std::function<core::Status(const core::OutRecord&)> publish_;
+  const std::unique_ptr<RecordedScalars> scalars_;  // null: none are asked for
 };
 
 class ScrapedMetrics final : public core::Action {
@@ -118,25 +123,28 @@ std::string state_text(const core::Notification& notification,
   return core::to_json(std::move(records));
 }
 
-core::Result<std::unique_ptr<core::Action>> recorded_metrics(std::vector<std::string> labels,
+core::Result<std::unique_ptr<core::Action>> recorded_metrics(const PushSettings& settings,
                                                              const Environment& environment,
                                                              const IntegrationName& name) {
   if (!environment.publish) {
     return core::Error{core::Code::failed_precondition, name.id + ": no topic to write to"};
   }
   return std::unique_ptr<core::Action>(
-      std::make_unique<RecordedMetrics>(std::move(labels), environment));
+      std::make_unique<RecordedMetrics>(settings, environment, name));
 }
 
-core::Result<std::unique_ptr<core::Action>> scraped_metrics(const IssueMetrics::Options& options,
+core::Result<std::unique_ptr<core::Action>> scraped_metrics(const PushSettings& settings,
                                                             const Environment& environment,
                                                             const IntegrationName& name) {
   if (environment.issue_metrics == nullptr) {
     return core::Error{core::Code::failed_precondition, name.id + ": nothing serves the series"};
   }
-  environment.issue_metrics->widen(options);
+  environment.issue_metrics->widen(settings.series);
+  if (environment.scalars != nullptr && !settings.scalars.patterns.empty()) {
+    environment.scalars->want(name.id, settings.scalars, true);
+  }
   return std::unique_ptr<core::Action>(
-      std::make_unique<ScrapedMetrics>(options.labels, environment));
+      std::make_unique<ScrapedMetrics>(settings.series.labels, environment));
 }
 
 }  // namespace tocsin::actions

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "actions/contract/descriptor.h"
-#include "actions/message/issue_metrics.h"
+#include "actions/metrics/push_settings.h"
 
 namespace tocsin::actions {
 
@@ -15,12 +15,13 @@ namespace tocsin::actions {
 std::string state_text(const core::Notification& notification,
                        const std::vector<std::string>& labels);
 
-/// One record per issue, key = run uid. failed_precondition: no topic to write to.
-core::Result<std::unique_ptr<core::Action>> recorded_metrics(std::vector<std::string> labels,
+/// One record per issue, key = run uid; scalars of runs every `settings.interval`. failed_precondition:
+/// no topic to write to.
+core::Result<std::unique_ptr<core::Action>> recorded_metrics(const PushSettings& settings,
                                                              const Environment& environment,
                                                              const IntegrationName& name);
 /// Nothing is sent; `environment.issue_metrics` shows it. failed_precondition: nothing serves it.
-core::Result<std::unique_ptr<core::Action>> scraped_metrics(const IssueMetrics::Options& options,
+core::Result<std::unique_ptr<core::Action>> scraped_metrics(const PushSettings& settings,
                                                             const Environment& environment,
                                                             const IntegrationName& name);
 

@@ -59,7 +59,7 @@ class Symbols {
 double stale_marker() { return std::bit_cast<double>(std::uint64_t{0x7ff0000000000002}); }
 
 void add_samples(const IssueSeries& series, bool ended, std::vector<RemoteSample>& out) {
-  for (const IssueFamily& family : kIssueFamilies) {
+  for (const IssueFamily& family : families_of(series)) {
     RemoteSample one{series.labels, ended ? stale_marker() : family.value(series), &family};
     one.labels.emplace_back("__name__", family.name);
     std::sort(one.labels.begin(), one.labels.end());
@@ -79,12 +79,17 @@ std::string write_request_1(std::span<const RemoteSample> samples, std::int64_t 
     }
     add_sample(series, v1::kSamples, one.value, milliseconds);
   }
-  for (const IssueFamily& family : kIssueFamilies) {
+  const auto describe = [&](const IssueFamily& family) {
     protozero::pbf_writer metadata(request, v1::kMetadata);
     metadata.add_enum(v1::kType, type_of(family));
     metadata.add_string(v1::kFamily, family.name);
     metadata.add_string(v1::kHelp, family.help);
-  }
+  };
+  for (const IssueFamily& family : kIssueFamilies) describe(family);
+  const bool scalars = std::any_of(samples.begin(), samples.end(), [](const RemoteSample& one) {
+    return one.family == &kScalarFamilies[0];
+  });
+  if (scalars) describe(kScalarFamilies[0]);
   return out;
 }
 

@@ -35,7 +35,11 @@ std::string statsd_line(const IssueSeries& series, const IssueFamily& family) {
   std::array<char, 48> value{};
   const double number = family.value(series);
   const bool whole = number == static_cast<double>(static_cast<std::int64_t>(number));
-  std::snprintf(value.data(), value.size(), whole ? "%.0f" : "%.3f", number);
+  std::snprintf(value.data(), value.size(),
+                series.scalar ? "%.9g"
+                : whole       ? "%.0f"
+                              : "%.3f",
+                number);
   std::string out = std::string(family.name) + ":" + value.data() + "|g";
   for (std::size_t i = 0; i < series.labels.size(); ++i) {
     const auto& [name, text] = series.labels[i];
@@ -82,7 +86,7 @@ class StatsdSink final : public MetricSink {
     std::vector<std::string> datagrams;
     std::size_t too_long = 0;
     for (const IssueSeries& series : push.series) {
-      for (const IssueFamily& family : kIssueFamilies) {
+      for (const IssueFamily& family : families_of(series)) {
         std::string line = statsd_line(series, family);
         if (line.size() > kMaxDatagram) {
           ++too_long;

@@ -7,10 +7,8 @@
 // Source      Slurm REST API reference v0.0.40 … v0.0.42; the error numbers of Slurm; scancel(1).
 #include "actions/platform/slurm.h"
 
-#include <algorithm>
-#include <array>
-
 #include "actions/platform/platform_fence.h"
+#include "actions/platform/slurm_job.h"
 #include "actions/transport/redact.h"
 
 namespace tocsin::actions {
@@ -22,38 +20,6 @@ using std::chrono::milliseconds;
 
 constexpr std::int64_t kInvalidJobId = 2017;  // ESLURM_INVALID_JOB_ID
 constexpr std::int64_t kAlreadyDone = 2021;   // ESLURM_ALREADY_DONE
-constexpr std::array<std::string_view, 9> kTerminal{"COMPLETED", "CANCELLED", "FAILED",
-                                                    "TIMEOUT",   "NODE_FAIL", "PREEMPTED",
-                                                    "BOOT_FAIL", "DEADLINE",  "OUT_OF_MEMORY"};
-
-struct JobState {
-  std::vector<std::string> words;  // "CANCELLED", "COMPLETING"
-  [[nodiscard]] bool has(std::string_view word) const {
-    return std::find(words.begin(), words.end(), word) != words.end();
-  }
-  [[nodiscard]] bool over() const {
-    return !has("COMPLETING") && std::any_of(kTerminal.begin(), kTerminal.end(),
-                                             [&](std::string_view one) { return has(one); });
-  }
-  [[nodiscard]] std::string text() const {
-    std::string out;
-    for (const std::string& word : words) out += (out.empty() ? "" : " ") + printable(word, 40);
-    return out.empty() ? "in no state" : out;
-  }
-};
-
-JobState job_state(const Value& job) {
-  JobState out;
-  const Value* state = core::find(job, "job_state");
-  if (state == nullptr) return out;
-  if (const auto* one = core::as<std::string>(*state)) out.words.push_back(*one);
-  if (const auto* list = core::as<ValueList>(*state)) {
-    for (const Value& word : *list) {
-      if (const auto* text = core::as<std::string>(word)) out.words.push_back(*text);
-    }
-  }
-  return out;
-}
 
 /// The first error of an answer; 0: none.
 std::int64_t error_of(const PlatformReply& reply) {
@@ -75,23 +41,18 @@ class Slurm final : public PlatformStop {
   [[nodiscard]] std::string_view name() const override { return "slurm"; }
 
   [[nodiscard]] bool reaches(const Value& fence) const override {
-    if (core::text_at(fence, "platform") != "slurm") return false;
-    const std::string cluster = core::text_at(fence, "cluster");
-    if (!cfg_.cluster.empty() && !cluster.empty() && cluster != cfg_.cluster) return false;
-    return id_of(fence) > 0 && whole_at(fence, "restart_cnt").has_value() &&
-           (whole_at(fence, "start_time").value_or(0) > 0 ||
-            whole_at(fence, "opened").value_or(0) > 0);
+    return slurm_reaches(fence, cfg_.cluster);
   }
 
   PlatformAnswer carry_out(const PlatformTarget& target, PlatformRung rung,
                            milliseconds budget) override {
-    const std::int64_t id = id_of(target.fence);
+    const std::int64_t id = slurm_job_id(target.fence);
     const Job before = read(id, target.fence, budget);
     if (before.over) return *before.over;
     // A job that was cancelled says so from then on, though its processes still end.
     const bool cancelled = before.state.has("COMPLETING") || before.state.has("CANCELLED");
     if (rung == PlatformRung::look || cancelled) {
-      return {PlatformSeen::running, text_of(id) + " is " + before.state.text(), cancelled};
+      return {PlatformSeen::running, slurm_job_name(id) + " is " + before.state.text(), cancelled};
     }
     std::string signal;
     if (!cfg_.signal.empty() && rung == PlatformRung::graceful) signal = cfg_.signal;
@@ -104,18 +65,15 @@ class Slurm final : public PlatformStop {
       const Job again = read(id, target.fence, budget);
       if (again.over) return *again.over;
     }
-    return refused(reply, "the request to cancel " + text_of(id));
+    return refused(reply, "the request to cancel " + slurm_job_name(id));
   }
 
  private:
   static constexpr const char* kTokenHeader = "x-slurm-user-token";
   struct Job {
-    JobState state;
+    SlurmJobState state;
     std::optional<PlatformAnswer> over;
   };
-
-  static std::int64_t id_of(const Value& fence) { return whole_at(fence, "job_id").value_or(0); }
-  static std::string text_of(std::int64_t id) { return "Slurm job " + std::to_string(id); }
 
   [[nodiscard]] PlatformRequest request(const char* method, std::int64_t id,
                                         const std::string& query) const {
@@ -142,7 +100,7 @@ class Slurm final : public PlatformStop {
     Job out;
     const PlatformReply reply = http_.send(request("GET", id, ""), budget, kTokenHeader);
     if (error_of(reply) == kInvalidJobId) {
-      out.over = PlatformAnswer{PlatformSeen::ended, text_of(id) + " is gone", true};
+      out.over = PlatformAnswer{PlatformSeen::ended, slurm_job_name(id) + " is gone", true};
       return out;
     }
     const auto* jobs = core::as<ValueList>(core::find(reply.json, "jobs"));
@@ -153,45 +111,25 @@ class Slurm final : public PlatformStop {
       }
     }
     if (reply.status != 200 || error_of(reply) != 0 || job == nullptr) {
-      out.over = refused(reply, "the question for " + text_of(id));
+      out.over = refused(reply, "the question for " + slurm_job_name(id));
       return out;
     }
-    out.state = job_state(*job);
-    if (std::string other = difference(*job, fence); !other.empty()) {
-      out.over = PlatformAnswer{PlatformSeen::stale, text_of(id) + " is another one now: " + other};
+    out.state = slurm_job_state(*job);
+    if (std::string other = slurm_difference(*job, fence); !other.empty()) {
+      out.over =
+          PlatformAnswer{PlatformSeen::stale, slurm_job_name(id) + " is another one now: " + other};
     } else if (out.state.over()) {
-      out.over = PlatformAnswer{PlatformSeen::ended, text_of(id) + " is " + out.state.text(), true};
+      out.over =
+          PlatformAnswer{PlatformSeen::ended, slurm_job_name(id) + " is " + out.state.text(), true};
     }
     return out;
-  }
-
-  // Ids wrap, and a job that was requeued keeps its own.
-  static std::string difference(const Value& job, const Value& fence) {
-    const std::string there = core::text_at(job, "cluster");
-    const std::string ours = core::text_at(fence, "cluster");
-    if (!there.empty() && !ours.empty() && there != ours) {
-      return "it is in cluster " + printable(there, 64) + ", the run was in " + printable(ours, 64);
-    }
-    const auto restarts = whole_at(job, "restart_cnt");
-    const auto then = whole_at(fence, "restart_cnt");
-    if (restarts != then) {
-      return "it was restarted " + std::to_string(restarts.value_or(0)) +
-             " times, the run was in " + std::to_string(then.value_or(0));
-    }
-    const auto start = whole_at(job, "start_time");
-    const auto known = whole_at(fence, "start_time");
-    const bool same =
-        start && (known ? *start == *known : made_before_opening(*start, fence, false));
-    if (same) return {};
-    return "it started at " + (start ? time_text(*start) : "a time that it does not tell") +
-           (known ? ", the run's at " + time_text(*known) : ", after the run had begun");
   }
 
   // It is not atomic with the reading: whether it was the job we meant is said by a second one.
   PlatformAnswer after(std::int64_t id, const std::string& signal, const Value& fence,
                        milliseconds budget) {
-    const std::string did =
-        signal.empty() ? "cancelled " + text_of(id) : "sent " + signal + " to " + text_of(id);
+    const std::string did = signal.empty() ? "cancelled " + slurm_job_name(id)
+                                           : "sent " + signal + " to " + slurm_job_name(id);
     const Job again = read(id, fence, budget);
     if (again.over && again.over->seen == PlatformSeen::stale) {
       return {PlatformSeen::stale, did + ", and it was replaced meanwhile: " + again.over->detail,

@@ -35,6 +35,7 @@ struct StageWiring {
   std::string name;                 // "evaluate", "route", …: label of metrics, word in the log
   std::string part;                 // of metric names: "rules", "router", "collectors"
   std::string group;                // empty: group-less; reads all from the beginning, commits none
+  bool newest_only = false;         // group-less: reads only what comes from its opening on
   std::vector<std::string> topics;  // short names
   std::string transactional_id;     // empty: plain producer, at least once
   bool ahead = false;               // StageRecord::ahead is heeded beside a transactional id

@@ -51,7 +51,9 @@ core::Status TopicLoop::open() {
   source.topics = wiring_.topics;
   source.listener = this;
   source.fetch_wait = std::chrono::duration_cast<milliseconds>(wiring_.fetch_wait);
-  if (wiring_.group.empty()) source.start = ingest::Start::beginning;
+  if (wiring_.group.empty()) {
+    source.start = wiring_.newest_only ? ingest::Start::end : ingest::Start::beginning;
+  }
   auto opened = ports_.transport->source(std::move(source));
   if (!opened) return opened.error();
   input_.open(std::move(*opened));

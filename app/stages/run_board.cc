@@ -53,6 +53,12 @@ std::optional<core::CurrentRun> RunBoard::find(const core::RunUid& run) const {
   return found == runs_.end() ? std::nullopt : std::optional(found->second.run);
 }
 
+std::string RunBoard::job_of(const core::RunUid& run) const {
+  const core::MutexLock lock(mutex_);
+  const auto found = runs_.find(run);
+  return found == runs_.end() ? std::string() : found->second.about.run.job;
+}
+
 std::vector<core::RunningRun> RunBoard::running(core::WallTime now) const {
   std::vector<core::RunningRun> out;
   const core::MutexLock lock(mutex_);

@@ -22,6 +22,9 @@ class RunBoard {
   void note_attempt(const core::RunUid& run, std::uint32_t attempt);
   [[nodiscard]] std::optional<core::CurrentRun> find(const core::RunUid& run) const;
 
+  /// Empty: unknown, or it has none.
+  [[nodiscard]] std::string job_of(const core::RunUid& run) const;
+
   /// The runs that go on: not ended, and heard of in the last quarter of an hour before `now`.
   [[nodiscard]] std::vector<core::RunningRun> running(core::WallTime now) const;
 

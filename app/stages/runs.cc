@@ -52,6 +52,7 @@ std::optional<Refusal> RunsStage::handle(const core::RecordView& record,
     if (decoded->command) {
       ledger_.on_command(*decoded->command);
       profiles_.on_command(*decoded->command);
+      if (steering_ != nullptr) steering_->on_command(*decoded->command);
       muster_.on_command(*decoded->command, context.now.wall);
     } else if (decoded->action == "stop") {
       ledger_.on_withdrawn(decoded->run);
@@ -64,6 +65,7 @@ std::optional<Refusal> RunsStage::handle(const core::RecordView& record,
     const auto ack = ingest::decode_ack(record);
     if (!ack) return Refusal{"bad_ack", ack.error().message};
     muster_.on_ack(*ack);
+    if (steering_ != nullptr) steering_->on_ack(*ack);
     ask_again(*ack, context.now.wall);
     return std::nullopt;
   }
@@ -119,6 +121,13 @@ void RunsStage::ask_again(const core::Ack& ack, core::WallTime now) {
   if (auto later = profiles_.on_ack(ack, *current, now)) again_.push_back(*std::move(later));
 }
 
+// Ranks that opened since, or had passed the common step of an adjustment.
+void RunsStage::steer_again(core::WallTime now) {
+  if (steering_ == nullptr) return;
+  auto due = steering_->due([this](const core::RunUid& run) { return board_.find(run); }, now);
+  for (core::Command& later : due) again_.push_back(std::move(later));
+}
+
 StageOutput RunsStage::take(const Instant& /*now*/) {
   StageOutput out;
   for (const auto& command : again_) {
@@ -141,6 +150,7 @@ std::optional<core::Duration> RunsStage::tick(const StageTick& tick) {
   }
   if (board_.complete() && leads_()) {
     follow_words(tick.now.wall);
+    steer_again(tick.now.wall);
     for (auto& later : muster_.due(tick.now.wall)) {
       if (auto command = ledger_.put_off(std::move(later))) again_.push_back(*std::move(command));
     }

@@ -23,6 +23,8 @@ class RunsStage final : public Stage {
             actions::ProfileLedger& profiles, std::string cluster, std::function<bool()> leads);
   /// Before open(): which issues fire, for stops that wait. Outlives the stage.
   void look_at(const actions::FiringIssues* firing) { firing_ = firing; }
+  /// Before open(): captures and adjustments that issues ask for. Outlives the stage.
+  void steer_by(actions::SteeringLedger* steering) { steering_ = steering; }
 
   [[nodiscard]] const StageWiring& wiring() const override { return wiring_; }
   core::Status open(const Instant& now) override;
@@ -38,6 +40,7 @@ class RunsStage final : public Stage {
   std::optional<Refusal> note_request(const core::RecordView& record);
   void follow_words(core::WallTime now);
   void ask_again(const core::Ack& ack, core::WallTime now);
+  void steer_again(core::WallTime now);
 
   StageWiring wiring_;
   RunBoard& board_;
@@ -48,6 +51,7 @@ class RunsStage final : public Stage {
   std::string source_;  // CloudEvents source of commands
   std::function<bool()> leads_;
   const actions::FiringIssues* firing_ = nullptr;
+  actions::SteeringLedger* steering_ = nullptr;
   actions::StopMuster muster_;
   std::vector<core::Command> again_;    // commands to be written once more
   std::vector<core::Command> allowed_;  // by a person's word, until they are durable

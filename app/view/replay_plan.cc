@@ -73,7 +73,8 @@ ReplayPlan plan_replay(core::Notification notification, const TopicView& view,
                        const ReplayTerms& terms, core::WallTime now) {
   ReplayPlan out{std::move(notification), {}};
   core::Notification& message = out.notification;
-  if (message.type == "stop_training" || message.type == "profile_training") {
+  if (message.type == "stop_training" || message.type == "profile_training" ||
+      message.type == "raise_capture" || message.type == "adjust") {
     out.refused = "a command to a run is not sent again: a run is stopped by tocsin stop RUN";
     return out;
   }

@@ -36,6 +36,9 @@ BEYOND_A_SCHEMA = re.compile("|".join([
     r"needs http\.external_url", r"posts by an incoming webhook", r"no integration of type",
     r"expected never, always, or label=value", r"beside token", r"a webhook has its own channel", r'"(url|token)_file" \(a (webhook|bot)\)',
     r"is no number: expected \+<country>", r"expected at least one number", r"expected AC and 32", r'"auth_token_file"', r"expected either from or messaging", r"cannot answer in a thread", r"^missing key .aws.: region", r"expected arn:aws:sns",
+    r"no built-in collection is named", r"unknown statistic", r"expected at least one collection", r"expected a name or a regular expression", r"no argument for",
+    r"an absolute path", r"expected slurm or scancel", r"is outside of bounds", r"expected \[low, high\]",
+    r"100 letters, digits, _, - or \.", r"expected a number, or a list of",
     # what lies between the bounds, and a quoted number beside a bound that is no whole one
     r"must be (?=[^,]*(\.|e-))(> )?[0-9.e-]+ … (< )?[0-9.e-]+, found",
     r"window must be 0 or more than 100", r"axis 0 holds the images",
@@ -47,6 +50,7 @@ BEYOND_A_SCHEMA = re.compile("|".join([
 RULE_BASE = {name: {"collection_names": ["weights"]} for name in ("all_zero", "tensor_variance", "unchanged_tensor")}
 RULE_BASE["similar_across_runs"] = {"other_trial": "0190a1b2-0000-7000-8000-000000000000", "collection_names": ["weights"]}
 ACTION_BASE = {name: {"url": "http://x.example"} for name in ("webhook", "alertmanager", "slack")}
+ACTION_BASE["adjust"] = {"name": "lr", "value": 1}
 
 
 @pytest.fixture(scope="module")

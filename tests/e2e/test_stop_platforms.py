@@ -11,6 +11,7 @@ import pytest
 from tests.fakes.kubernetes import Kubernetes
 from tests.fakes.ray import Ray
 from tests.fakes.sagemaker import SageMaker
+from tests.fakes.slurm_programs import SlurmPrograms
 from tests.fakes.slurmrestd import Slurmrestd
 from tests.support.program import BUILD, ROOT, run_cli
 
@@ -229,6 +230,44 @@ def test_slurm_does_not_cancel_a_requeued_job(server, tmp_path, train):
         fake.jobs[77]["restart_cnt"] = 1
         one.wait_for("stop_state_changed", to="rejected_stale", by="platform")
         assert fake.effects == []
+
+
+def scancel_section(fake, more=""):
+    return f"scancel: {{scancel: {fake.folder}/scancel, squeue: {fake.folder}/squeue{more}}}"
+
+
+def test_scancel(server, tmp_path, train):
+    fake = SlurmPrograms(tmp_path / "slurm", kill_wait=1.0)
+    began = int(time.time())
+    one = server(config_of(tmp_path, scancel_section(fake)))
+    one.wait_for("ready")
+    process = train({"SLURM_JOB_ID": "77", "SLURM_CLUSTER_NAME": "c1", "SLURM_JOB_START_TIME": str(began)})
+    fake.start(77, start_time=began, pid=process.pid)
+    one.wait_for("stop_state_changed", to="stopped", by="platform")
+    assert process.wait(30) == -15, "the proof is a state that was read, not the answer of scancel"
+    assert fake.effects == [("cancel", 77)] and fake.refused == []
+
+
+def test_scancel_leaves_a_requeued_job_alone(server, tmp_path, train):
+    fake = SlurmPrograms(tmp_path / "slurm")
+    began = int(time.time())
+    fake.start(77, start_time=began, restart_cnt=1)
+    one = server(config_of(tmp_path, scancel_section(fake)))
+    one.wait_for("ready")
+    train({"SLURM_JOB_ID": "77", "SLURM_CLUSTER_NAME": "c1", "SLURM_JOB_START_TIME": str(began)})
+    one.wait_for("stop_state_changed", to="rejected_stale", by="platform")
+    assert fake.effects == [] and fake.refused == []
+
+
+def test_scancel_of_a_user_who_may_not_see_the_job_is_no_stop(server, tmp_path, train):
+    fake = SlurmPrograms(tmp_path / "slurm", private=True)
+    began = int(time.time())
+    fake.start(77, start_time=began)
+    one = server(config_of(tmp_path, scancel_section(fake)))
+    one.wait_for("ready")
+    train({"SLURM_JOB_ID": "77", "SLURM_CLUSTER_NAME": "c1", "SLURM_JOB_START_TIME": str(began)})
+    one.wait_for("stop_state_changed", to="failed", by="platform")
+    assert fake.effects == [] and fake.refused == []
 
 
 def test_ray(server, tmp_path, train):

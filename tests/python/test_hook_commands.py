@@ -124,6 +124,73 @@ def test_the_loop_may_take_adjustments_within_bounds(hook, tmp_path):
     assert phases(tmp_path) == [("cmd_a", "received"), ("cmd_a", "applied"), ("cmd_b", "received"), ("cmd_b", "refused")]
 
 
+def test_the_bounds_of_whoever_asks_hold_too(hook, tmp_path):
+    seen = []
+    hook.on_command("lr", seen.append)
+    for number, value in enumerate([5, True, "1", None], 1):
+        CommandWriter(tmp_path).stop(hook.run, hook.attempt, action="adjust/lr", command_id=f"cmd_{number}", revision=number,
+                                     args={"name": "lr", "value": value, "bounds": [0, 1]})
+        assert wait_for(lambda: hook.should_stop() or (f"cmd_{number}", "refused") in phases(tmp_path))
+    assert seen == []
+    assert {ack["reason"] for ack in acks(tmp_path) if ack["phase"] == "refused"} == {"out_of_bounds"}
+
+
+def test_an_adjustment_for_a_later_step_waits_for_it(hook, tmp_path):
+    seen = []
+    hook.on_command("lr", seen.append)
+    CommandWriter(tmp_path).stop(hook.run, hook.attempt, action="adjust/lr", args={"name": "lr", "value": 0.5, "not_before_step": 3})
+    assert wait_for(lambda: hook.stats()["commands_received_total"] == 1)
+    for _ in range(2):
+        hook.should_stop()
+        assert seen == []
+        hook.step()
+    hook.should_stop()
+    assert seen == [0.5]
+
+
+def test_an_adjustment_whose_step_is_over_is_refused_and_taken_for_a_later_one(hook, tmp_path):
+    seen = []
+    hook.on_command("lr", seen.append)
+    for _ in range(4):
+        hook.step()
+    hook.should_stop()
+    writer = CommandWriter(tmp_path)
+    args = {"name": "lr", "value": 0.5, "not_before_step": 2}
+    writer.stop(hook.run, hook.attempt, action="adjust/lr", args=args)
+    assert wait_for(lambda: [ack["reason"] for ack in acks(tmp_path) if ack["phase"] == "refused"]) == ["too_late"]
+    hook.should_stop()
+    assert seen == []
+    writer.stop(hook.run, hook.attempt, action="adjust/lr", revision=2, args={**args, "not_before_step": 6})
+    assert wait_for(lambda: hook.stats()["commands_received_total"] == 1)
+    hook.step()
+    hook.should_stop()
+    assert seen == [0.5]
+    writer.stop(hook.run, hook.attempt, action="adjust/lr", revision=3, args={**args, "not_before_step": 7})
+    assert wait_for(lambda: hook.stats()["commands_received_total"] == 2)
+    hook.step()
+    hook.should_stop()
+    assert seen == [0.5], "the same command in other terms: it is done"
+
+
+@pytest.mark.parametrize("why", ["max_bytes", "until_time"])
+def test_a_denser_capture_ends_at_its_bounds(hook, tmp_path, why):
+    bound = {"max_bytes": 250} if why == "max_bytes" else {"until_time": support.rfc3339(time.time() + 2)}
+    CommandWriter(tmp_path).stop(hook.run, hook.attempt, action="capture/of-test", command_id="cmd_c", args={
+        "version": "v2", "plans": [{"every": "1 steps", "collections": {"gradients": {}}}], **bound})
+    assert wait_for(lambda: hook.stats()["commands_received_total"] == 1)
+    for _ in range(6):
+        hook.save_tensor("gradient/w", support_array(), collection="gradients")
+        hook.step()
+        if why == "until_time":
+            time.sleep(0.5)
+    hook.close()
+    steps = [frame.header["step"] for frame in Telemetry(tmp_path).of_kind(support.wire.SUMMARY)]
+    ended, = [ack for ack in acks(tmp_path) if ack["phase"] == "ended"]
+    assert ended["reason"] == why and steps and max(steps) < ended["effective_step"] < 7
+    if why == "max_bytes":
+        assert len(steps) == 3, "112 bytes a row: the third one passes 250"
+
+
 def test_a_denser_capture_takes_effect_at_the_next_step(hook, tmp_path):
     writer = CommandWriter(tmp_path)
     writer.stop(hook.run, hook.attempt, action="capture", command_id="cmd_c",

@@ -7,6 +7,7 @@
 
 #include "core/identity.h"
 #include "core/json.h"
+#include "core/time.h"
 
 namespace tocsin::hook {
 namespace {
@@ -193,16 +194,30 @@ CaptureChange CaptureControl::step_begins(std::int64_t step) {
   return out;
 }
 
+// By which of its bounds a command is over, empty: by its step; nullopt: it holds.
+std::optional<std::string> CaptureControl::why_over(const core::Command& command,
+                                                    std::int64_t step) const {
+  const auto until = integer_of(core::find(command.args, "until_step"));
+  if (until && step >= *until) return "";
+  const auto time = core::parse_rfc3339(core::text_at(command.args, "until_time"));
+  if (time && clock_.now() >= *time) return "until_time";
+  const auto most = integer_of(core::find(command.args, "max_bytes"));
+  const auto began = bytes_at_.find(command.action);
+  const std::uint64_t taken = began == bytes_at_.end() ? 0 : bytes_ - began->second;
+  if (most && *most >= 0 && taken >= static_cast<std::uint64_t>(*most)) return "max_bytes";
+  return std::nullopt;
+}
+
 // True: something was in effect until this step.
 bool CaptureControl::end_asked(std::int64_t step, std::vector<core::Ack>& answers) {
   bool any = false;
   for (auto one = active_.begin(); one != active_.end();) {
-    const auto until = integer_of(core::find(one->second.args, "until_step"));
-    if (!until || step < *until) {
+    auto why = why_over(one->second, step);
+    if (!why) {
       ++one;
       continue;
     }
-    answers.push_back(answer_to(one->second, "ended", ""));
+    answers.push_back(answer_to(one->second, "ended", *std::move(why)));
     answers.back().effective_step = step;
     one = active_.erase(one);
     any = true;
@@ -220,7 +235,14 @@ bool CaptureControl::take_asked(std::int64_t step, std::vector<core::Ack>& answe
       continue;
     }
     answers.push_back(apply(one->second, step));
-    if (answers.back().phase == "applied") active_.insert_or_assign(one->first, one->second);
+    if (answers.back().phase == "applied") {
+      // Asked again in other terms, it goes on counting.
+      const auto before = active_.find(one->first);
+      const bool same =
+          before != active_.end() && before->second.command_id == one->second.command_id;
+      if (!same) bytes_at_[one->first] = bytes_;
+      active_.insert_or_assign(one->first, one->second);
+    }
     one = asked_.erase(one);
     any = true;
   }

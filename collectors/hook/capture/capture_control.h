@@ -71,6 +71,8 @@ class CaptureControl {
   [[nodiscard]] bool paused() const noexcept { return paused_; }
   /// Statistics were taken, from `since` to now, of tensors of these collections; 0: of whatever is due.
   void measured(core::Duration since, CollectionMask of = 0);
+  /// So many bytes of statistics and elements were captured: they count against `max_bytes` of commands.
+  void took(std::uint64_t bytes) noexcept { bytes_ += bytes; }
   /// Other threads worked so long on what was captured: it counts as capturing.
   void worked(core::Duration cost);
   [[nodiscard]] const Governor& governor() const noexcept { return governor_; }
@@ -98,6 +100,8 @@ class CaptureControl {
   CollectionMask small();
   CollectionMask due_at(core::Mode mode, std::int64_t step);
   core::Ack apply(const core::Command& command, std::int64_t step);
+  [[nodiscard]] std::optional<std::string> why_over(const core::Command& command,
+                                                    std::int64_t step) const;
   std::optional<bool> extend(const core::Command& command, std::vector<std::string>& refused);
   bool end_asked(std::int64_t step, std::vector<core::Ack>& answers);
   bool take_asked(std::int64_t step, std::vector<core::Ack>& answers);
@@ -109,12 +113,14 @@ class CaptureControl {
   std::optional<CollectionMask> due_;  // of the present step, once asked
   // Of the step that was asked about ahead of it: grids in time are due once.
   std::optional<std::pair<std::int64_t, CollectionMask>> due_ahead_;
-  core::Duration sampling_since_{-1};            // monotonic; since wants() said yes
-  std::map<std::string, core::Command> asked_;   // by slot; not in effect yet
-  std::map<std::string, core::Command> active_;  // by slot; part of the plan
-  bool withdrawn_ = false;                       // something that was in effect
-  bool paused_ = false;                          // one of those in effect says so
-  std::optional<CollectionMask> small_;          // until the plan changes
+  core::Duration sampling_since_{-1};              // monotonic; since wants() said yes
+  std::map<std::string, core::Command> asked_;     // by slot; not in effect yet
+  std::map<std::string, core::Command> active_;    // by slot; part of the plan
+  std::uint64_t bytes_ = 0;                        // captured since the start
+  std::map<std::string, std::uint64_t> bytes_at_;  // the same when a slot began to be in effect
+  bool withdrawn_ = false;                         // something that was in effect
+  bool paused_ = false;                            // one of those in effect says so
+  std::optional<CollectionMask> small_;            // until the plan changes
   std::uint64_t sampled_steps_ = 0;
   core::Duration cost_{0};
 };

@@ -25,10 +25,23 @@ bool captures(std::string_view action) {
   return action == kCapture || (action.starts_with(kCaptureFor) && action != kCaptureFor);
 }
 
+// Commands that all ranks obey after the same step: the loop hears of them once it is there.
+bool waits_for_step(const Command& command) {
+  return command.action == kStop || command.action.starts_with(kAdjust);
+}
+
+// 0: at once.
 std::int64_t not_before_step(const Command& command) {
+  if (!waits_for_step(command)) return 0;
   const core::Value* given = core::find(command.args, "not_before_step");
   const auto* step = core::as<std::int64_t>(given);
   return step == nullptr ? 0 : *step;
+}
+
+// Has a loop that stands at this step anything to do about it?
+bool due_at(const Command& command, std::int64_t step) {
+  const std::int64_t leave = not_before_step(command);
+  return leave <= 0 || step >= leave;
 }
 
 }  // namespace
@@ -119,12 +132,12 @@ bool CommandBoard::accept(const Command& command) {
     return true;
   }
   Slot& slot = slots_[command.action];
-  // A newer revision of a stop that training has already seen changes its terms, not the fact.
-  slot.seen = slot.seen && slot.command.command_id == command.command_id && command.action == kStop;
+  // A newer revision of what training has already seen changes its terms, not the fact.
+  slot.seen = slot.seen && slot.command.command_id == command.command_id && waits_for_step(command);
   slot.command = command;
   if (captures(command.action)) slot.seen = true;
   refresh();
-  const std::int64_t leave = command.action == kStop ? not_before_step(command) : 0;
+  const std::int64_t leave = not_before_step(command);
   if (leave > 0 && !slot.seen && asked_.load() >= leave) {
     slots_.erase(command.action);
     refresh();
@@ -165,15 +178,14 @@ std::optional<core::WallTime> CommandBoard::expire(core::WallTime now) {
   return next;
 }
 
+std::int32_t CommandBoard::bits_of(const std::string& action, const Slot& slot) {
+  if (action == kStop) return TOCSIN_WANTS_STOP;
+  return slot.seen ? 0 : TOCSIN_WANTS_ATTENTION;
+}
+
 void CommandBoard::refresh() {
   std::int32_t bits = 0;
-  for (const auto& [action, slot] : slots_) {
-    if (action == kStop) {
-      bits |= TOCSIN_WANTS_STOP;
-    } else if (!slot.seen) {
-      bits |= TOCSIN_WANTS_ATTENTION;
-    }
-  }
+  for (const auto& [action, slot] : slots_) bits |= bits_of(action, slot);
   bits_.store(bits);
 }
 
@@ -181,10 +193,11 @@ std::int32_t CommandBoard::ask(std::int64_t train_step) {
   asked_.store(train_step);
   if (bits() == 0) return 0;
   const core::MutexLock lock(mutex_);  // a command may just have turned out to be too late
-  const std::int32_t wanted = bits();
-  const auto stop = slots_.find(kStop);
-  const bool later = stop != slots_.end() && train_step < not_before_step(stop->second.command);
-  return later ? wanted & ~TOCSIN_WANTS_STOP : wanted;
+  std::int32_t wanted = 0;
+  for (const auto& [action, slot] : slots_) {
+    if (due_at(slot.command, train_step)) wanted |= bits_of(action, slot);
+  }
+  return wanted;
 }
 
 std::optional<std::string> CommandBoard::read(std::string_view slot) {
@@ -201,7 +214,7 @@ std::vector<std::string> CommandBoard::unseen() const {
   const core::MutexLock lock(mutex_);
   std::vector<std::string> out;
   for (const auto& [action, slot] : slots_) {
-    if (!slot.seen) out.push_back(action);
+    if (!slot.seen && due_at(slot.command, asked_.load())) out.push_back(action);
   }
   return out;
 }

@@ -33,14 +33,14 @@ class CommandBoard {
   /// there are others.
   std::optional<core::WallTime> expire(core::WallTime now);
 
-  /// TOCSIN_WANTS_… bits of a loop that stands at this train step and asks; a stop for a later step
-  /// is not among them. Without commands one atomic write and one read.
+  /// TOCSIN_WANTS_… bits of a loop that stands at this train step and asks; a stop or an adjustment for a
+  /// later step is not among them. Without commands one atomic write and one read.
   [[nodiscard]] std::int32_t ask(std::int64_t train_step);
   /// As above, without the question and for any step.
   [[nodiscard]] std::int32_t bits() const noexcept { return bits_.load(); }
   /// The command of a slot as JSON of docs/events.md; marks it as seen.
   std::optional<std::string> read(std::string_view slot);
-  /// Slots that training has not seen.
+  /// Slots that training has not seen, but those for a later step than it has asked at.
   std::vector<std::string> unseen() const;
   /// Training handles this slot ("adjust/lr"); commands to others are refused as not_registered.
   void register_slot(std::string_view slot);
@@ -56,6 +56,7 @@ class CommandBoard {
     core::Command command;
     bool seen = false;
   };
+  static std::int32_t bits_of(const std::string& action, const Slot& slot);
   void withdraw(const std::string& action);
   bool accept(const core::Command& command) REQUIRES(mutex_);
   void refuse(const core::Command& command, std::string_view reason) REQUIRES(mutex_);

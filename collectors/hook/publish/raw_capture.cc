@@ -6,24 +6,26 @@
 
 namespace tocsin::hook {
 
-void RawCapture::copy(const LentTensor& tensor, const Name& name) {
+std::uint64_t RawCapture::copy(const LentTensor& tensor, const Name& name) {
   const core::Dtype dtype = tensor.dtype == core::Dtype::unknown ? name.dtype : tensor.dtype;
   const std::uint64_t count = elements(tensor.shape);
   const std::size_t width = core::size_of(dtype);
-  if (count == 0) return;
+  if (count == 0) return 0;
   copied_ = true;
   const std::uint64_t bytes = count * width;
   const bool pieces = layout_of(tensor.shape, tensor.strides) != Layout::contiguous;
   if (width == 0 || (pieces && bytes > kMostGathered)) {
-    return queue_->skip(RawSkip::unreadable, bytes);
+    queue_->skip(RawSkip::unreadable, bytes);
+    return 0;
   }
-  if (!queue_->admit(steps_.global_step(), bytes)) return;
+  if (!queue_->admit(steps_.global_step(), bytes)) return 0;
   RawTensor out;
   if (!pieces) {
     const auto* data = static_cast<const std::byte*>(tensor.data);
     out.data.assign(data, data + bytes);
   } else if (!gather(tensor.data, width, tensor.shape, tensor.strides, out.data)) {
-    return queue_->skip(RawSkip::unreadable, bytes);
+    queue_->skip(RawSkip::unreadable, bytes);
+    return 0;
   }
   out.header = frames_.stamp();
   out.name = name.hash;
@@ -32,6 +34,7 @@ void RawCapture::copy(const LentTensor& tensor, const Name& name) {
   out.dtype = dtype;
   out.dims.assign(tensor.shape.begin(), tensor.shape.end());
   queue_->push(std::move(out));
+  return bytes;
 }
 
 void RawCapture::sent() {

@@ -24,8 +24,9 @@ class RawCapture {
     return queue_ == nullptr || collections == 0 ? 0 : plan.raw_of(collections);
   }
   [[nodiscard]] bool on() const noexcept { return queue_ != nullptr; }
-  /// Copies the tensor, whole or not at all: half of it is of no use. What is skipped is counted.
-  void copy(const LentTensor& tensor, const Name& name);
+  /// Copies the tensor, whole or not at all: half of it is of no use. What is skipped is counted. Bytes
+  /// that were copied.
+  std::uint64_t copy(const LentTensor& tensor, const Name& name);
   /// After the last copy() of a call: has them sent, and says what was skipped for the first time.
   void sent();
 

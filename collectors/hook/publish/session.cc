@@ -93,6 +93,7 @@ std::size_t Session::tensors(std::span<const LentTensor> tensors) {
   rows_.admit(tensors, due);
   const CollectionMask raw = raw_.of(capture_.plan(), kAnyCollection);
   std::size_t written = 0;
+  std::uint64_t elements = 0;  // bytes of them
   CollectionMask of = 0;
   for (const LentTensor& tensor : tensors) {
     const Name* name = frames_.use(tensor.id);
@@ -102,13 +103,14 @@ std::size_t Session::tensors(std::span<const LentTensor> tensors) {
     ++written;
     of |= name->collections & wanted;
     if ((name->collections & wanted & raw) != 0 || (tensor.raw && raw_.on())) {
-      raw_.copy(tensor, *name);
+      elements += raw_.copy(tensor, *name);
     }
   }
   raw_.sent();
   if (written > 0) steps_.touch();
   if (tensors.size() >= kManyTensors) frames_.flush();
   capture_.measured(since, of);
+  capture_.took(written * sizeof(core::SummaryRow) + elements);
   return written;
 }
 
@@ -129,6 +131,7 @@ std::size_t Session::statistics(std::span<const core::SummaryRow> rows) {
   }
   if (written > 0) steps_.touch();
   capture_.measured(since, of);
+  capture_.took(written * sizeof(core::SummaryRow));
   return written;
 }
 

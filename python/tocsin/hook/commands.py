@@ -8,6 +8,14 @@ from tocsin.library import abi
 from tocsin.process.contain import Errors, contained
 
 
+def _within(value: Any, bounds: Optional[Any]) -> bool:
+    """None: anything is."""
+    if bounds is None:
+        return True
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return number and bounds[0] <= value <= bounds[1]
+
+
 class StopRequest:
     """Why the loop should stop. True in a condition."""
 
@@ -73,8 +81,7 @@ class Commands:
             identity = command.get("command_id", "")
             args = command.get("args") or {}
             value = args.get("value")
-            if bounds is not None and not (isinstance(value, (int, float))
-                                           and bounds[0] <= value <= bounds[1]):
+            if not _within(value, bounds) or not _within(value, args.get("bounds")):
                 self._ack(identity, slot, "refused", reason="out_of_bounds")
                 continue
             try:

@@ -311,8 +311,8 @@ class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards
         """Opt in to the command ``adjust/<name>``, or to an action of your own.
 
         A bare name means ``adjust/<name>``. ``function(value)`` runs inside ``should_stop()``, on the training thread.
-        ``bounds`` is (low, high). Tocsin itself sends no such command: your program writes it to the topic ``commands``
-        (docs/events.md).
+        ``bounds`` is (low, high): a value outside is refused. The action ``adjust`` sends such commands because of an
+        issue (docs/actions/adjust.md); your own program may write them to the topic ``commands`` (docs/events.md).
         """
         self._commands.on_command(action_or_name, function, bounds)
 

@@ -114,5 +114,46 @@ TEST_F(RunsStageTest, NotWhatAPersonAskedForWhoAsksAgainByHand) {
   EXPECT_TRUE(written().empty());
 }
 
+// An adjustment whose common step a rank had passed, and what only the leader may do about it.
+class SteeredRunsTest : public RunsStageTest {
+ protected:
+  SteeredRunsTest() {
+    stage_.steer_by(&steering_);
+    core::Command asked = profile("router");
+    asked.command_id = "cmd_adjust";
+    asked.action = "adjust/lr";
+    asked.args =
+        core::ValueMap{{"name", "lr"}, {"value", 0.1}, {"not_before_step", std::int64_t{400}}};
+    tell(ingest::encode_command(asked, "/default/router"));
+    core::Ack ack;
+    ack.command_id = "cmd_adjust";
+    ack.action = "adjust/lr";
+    ack.phase = "refused";
+    ack.reason = "too_late";
+    ack.run = asked.run;
+    ack.attempt = 1;
+    ack.step = 405;
+    tell(ingest::encode_ack(ack, "default"));
+  }
+  actions::SteeringLedger steering_;
+};
+
+TEST_F(SteeredRunsTest, AnAdjustmentThatCameTooLateIsWrittenForALaterStep) {
+  caught_up();
+  const auto again = written();
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].command_id, "cmd_adjust");
+  EXPECT_EQ(again[0].revision, 2U);
+  EXPECT_GT(*core::as<std::int64_t>(core::find(again[0].args, "not_before_step")), 405);
+  caught_up();
+  EXPECT_TRUE(written().empty());
+}
+
+TEST_F(SteeredRunsTest, NotByAProcessThatDoesNotLead) {
+  leads_ = false;
+  caught_up();
+  EXPECT_TRUE(written().empty());
+}
+
 }  // namespace
 }  // namespace tocsin::app
