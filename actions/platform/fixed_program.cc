@@ -123,7 +123,7 @@ class Spawning {
 /// Reads what is there, keeps what fits. False: the other end is closed.
 bool read_some(int from, std::string& into) {
   std::array<char, 4096> buffer{};
-  const ssize_t count = read(from, buffer.data(), buffer.size());
+  const ssize_t count = ::read(from, buffer.data(), buffer.size());
   if (count < 0) return errno == EINTR || errno == EAGAIN;
   const std::size_t room = kMostOutput - std::min(kMostOutput, into.size());
   into.append(buffer.data(), std::min(room, static_cast<std::size_t>(count)));
