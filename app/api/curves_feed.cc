@@ -18,7 +18,7 @@ namespace {
 
 constexpr auto kPauseOfCurves = 5s;  // after an error
 constexpr auto kTidyCurvesEvery = 1min;
-constexpr auto kTickEvery = 500ms;
+constexpr auto kCurveTickEvery = 500ms;
 constexpr auto kCommitAtMost = 1s;               // from the first record on
 constexpr std::size_t kRecordsOfACommit = 4096;  // or so many records
 constexpr std::size_t kCurvesForgotten = 20;     // runs of one turn
@@ -75,7 +75,7 @@ core::Status CurvesFeed::Reading::commit(const core::RecordSource& source) {
 
 void CurvesFeed::Reading::tick() {
   const core::Duration now = feed_.clock_.monotonic();
-  if (moved_.empty() || now - told_at_ < kTickEvery) return;
+  if (moved_.empty() || now - told_at_ < kCurveTickEvery) return;
   told_at_ = now;
   for (const core::RunUid& run : std::exchange(moved_, {}))
     feed_.hub_.publish("tick", {run}, core::ValueMap{{"uid", core::to_text(run)}});

@@ -18,7 +18,7 @@ using core::Value;
 using core::ValueList;
 using core::ValueMap;
 
-constexpr std::int64_t kMostPoints = 10'000;
+constexpr std::int64_t kMostCurvePoints = 10'000;
 constexpr std::int64_t kUsualPoints = 1000;
 constexpr std::int64_t kMostNames = 1000;
 constexpr std::int64_t kUsualNames = 200;
@@ -103,7 +103,7 @@ std::unique_ptr<insights::SeriesReader> begin_answer(ApiDesk& desk, const ApiCal
 }
 
 // The field that an error of ours begins with.
-HttpAnswer refused(const core::Error& error) {
+HttpAnswer refused_ask(const core::Error& error) {
   const std::string& text = error.message;
   return problem(400, "invalid-parameter", text, text.substr(0, text.find(':')));
 }
@@ -124,7 +124,7 @@ ValueMap line_head(const insights::SeriesLine& line, bool together) {
 }
 
 // Columns of equal length; with one step per bucket the numbers of a bucket are one.
-Value line_value(const insights::SeriesLine& line, bool single, bool together, bool smooth) {
+Value curve_value(const insights::SeriesLine& line, bool single, bool together, bool smooth) {
   ValueMap out = line_head(line, together);
   ValueList x0;
   ValueList n;
@@ -193,11 +193,11 @@ HttpAnswer show_series(ApiDesk& desk, const ApiCall& call) {
   ask.together = together_in(call.query);
   const bool together = ask.together != insights::Together::each;
   const auto answer = insights::ask_series(*reader, ask);
-  if (!answer) return refused(answer.error());
+  if (!answer) return refused_ask(answer.error());
   if (const auto status = reader->failure(); !status) return problem(status.error());
   ValueList series;
   for (const auto& line : answer->lines)
-    series.push_back(line_value(line, answer->level == 0 && !together, together, ask.smooth > 1));
+    series.push_back(curve_value(line, answer->level == 0 && !together, together, ask.smooth > 1));
   return {200, core::to_json(ValueMap{{"x", "step"},
                                       {"level", answer->level},
                                       {"width", std::int64_t{1} << answer->level},
@@ -247,7 +247,7 @@ HttpAnswer list_names(ApiDesk& desk, const ApiCall& call) {
   const auto reader = begin_answer(desk, call, ask, refusal);
   if (!reader) return refusal;
   const auto found = insights::ask_names(*reader, ask);
-  if (!found) return refused(found.error());
+  if (!found) return refused_ask(found.error());
   const auto limit = static_cast<std::size_t>(number_in(call.query, "limit", kUsualNames));
   ValueList items;
   for (const auto& one : *found) {
@@ -284,7 +284,7 @@ std::vector<ApiParameter> series_parameters() {
   out.push_back({"from", ParameterType::text, "first step, or a time"});
   out.push_back({"to", ParameterType::text, "the step or time behind the last one"});
   out.push_back(integer_parameter(
-      "points", "at most so many points of each series; 1000 if not given", 1, kMostPoints));
+      "points", "at most so many points of each series; 1000 if not given", 1, kMostCurvePoints));
   out.push_back(
       integer_parameter("smooth", "also the exponential mean over so many steps", 0, kMostSmooth));
   ApiParameter agg{"agg", ParameterType::choice, "how series of several workers become one"};

@@ -23,14 +23,14 @@ enum class Packing : std::uint8_t {
 enum class Numbers : std::uint8_t { any = 0, whole = 1 };
 
 template <typename T>
-void put(std::string& out, T value) {
+void put_number(std::string& out, T value) {
   char bytes[sizeof value];
   std::memcpy(bytes, &value, sizeof value);
   out.append(bytes, sizeof value);
 }
 
 // What is left to be read; a read beyond its end is told by `good`.
-struct Rest {
+struct RestOfBytes {
   std::string_view bytes;
   bool good = true;
 
@@ -103,12 +103,12 @@ void put_words(std::string& out, const std::vector<std::uint64_t>& words, bool p
   } else {
     body.assign(bytes, words.size() * kWord);
   }
-  put(out, how);
-  put(out, static_cast<std::uint32_t>(body.size()));
+  put_number(out, how);
+  put_number(out, static_cast<std::uint32_t>(body.size()));
   out += body;
 }
 
-std::optional<std::vector<std::uint64_t>> take_words(Rest& rest, std::size_t count) {
+std::optional<std::vector<std::uint64_t>> take_words(RestOfBytes& rest, std::size_t count) {
   const auto how = rest.number<Packing>();
   const auto body = rest.take(rest.number<std::uint32_t>());
   if (!rest.good) return std::nullopt;
@@ -182,13 +182,13 @@ void SeriesRows::append(const SeriesRows& more, std::size_t from, std::size_t co
 
 std::string encode_rows(const SeriesRows& rows, bool pack) {
   std::string out;
-  put(out, static_cast<std::uint32_t>(rows.size()));
-  put(out, static_cast<std::uint32_t>(rows.columns.size()));
+  put_number(out, static_cast<std::uint32_t>(rows.size()));
+  put_number(out, static_cast<std::uint32_t>(rows.columns.size()));
   if (rows.size() == 0) return out;
   put_words(out, bends_of(rows.x), pack);
   for (const auto& column : rows.columns) {
     const bool whole = pack && all_whole(column);
-    put(out, whole ? Numbers::whole : Numbers::any);
+    put_number(out, whole ? Numbers::whole : Numbers::any);
     if (whole) {
       put_words(out, bends_of(std::vector<std::int64_t>(column.begin(), column.end())), pack);
       continue;
@@ -201,7 +201,7 @@ std::string encode_rows(const SeriesRows& rows, bool pack) {
 }
 
 std::optional<SeriesRows> decode_rows(std::string_view bytes) {
-  Rest rest{bytes};
+  RestOfBytes rest{bytes};
   const auto count = rest.number<std::uint32_t>();
   const auto columns = rest.number<std::uint32_t>();
   if (!rest.good || count > kMostRows || columns > kMostColumns) return std::nullopt;
@@ -234,15 +234,15 @@ std::string encode_block(const Buckets& buckets, std::int64_t first, bool pack) 
   }
   const auto* bytes = reinterpret_cast<const char*>(kept.data());
   std::string out;
-  put(out, pack ? Packing::shuffled : Packing::plain);
-  put(out, there);
+  put_number(out, pack ? Packing::shuffled : Packing::plain);
+  put_number(out, there);
   out += pack ? deflated(shuffled(bytes, kept.size(), sizeof(Bucket)))
               : std::string(bytes, kept.size() * sizeof(Bucket));
   return out;
 }
 
 bool decode_block(std::string_view bytes, std::int64_t first, Buckets& out) {
-  Rest rest{bytes};
+  RestOfBytes rest{bytes};
   const auto how = rest.number<Packing>();
   const auto there = rest.number<std::uint64_t>();
   if (!rest.good) return false;

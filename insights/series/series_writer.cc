@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <filesystem>
 #include <system_error>
 
@@ -14,10 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kWorkerNames = 4;   // a kind of names beside those of families
-constexpr std::int64_t kMostPieces = 64;   // then they become one
-constexpr std::int64_t kRestAfter = 2000;  // commits without a value
-constexpr std::size_t kMostKnownFamilies = 100'000;
+constexpr std::int64_t kWorkerNames = 4;    // a kind of names beside those of families
+constexpr std::int64_t kMostPieces = 64;    // then they become one
 constexpr std::int64_t kUsualStrides = 64;  // of a bucket of the lowest level
 
 core::Result<std::unique_ptr<StoreDatabase>> open_series(const std::string& path,
@@ -126,14 +123,6 @@ SeriesWriter::SeriesWriter(std::unique_ptr<StoreDatabase> database, std::unique_
 }
 
 SeriesWriter::~SeriesWriter() = default;
-
-std::vector<core::Position> SeriesWriter::positions() {
-  std::vector<core::Position> out;
-  StoreStatement get = database_->prepare("SELECT stream, part, next FROM position");
-  while (get.next())
-    out.push_back({{get.text(0), static_cast<std::int32_t>(get.integer(1))}, get.integer(2)});
-  return out;
-}
 
 void SeriesWriter::begin() {
   if (!std::exchange(open_, true)) database_->run("BEGIN IMMEDIATE");
@@ -374,14 +363,6 @@ void SeriesWriter::write(Family& family) {
   keep.bind(8, family.id).run();
 }
 
-// Everything is in the file: what was not used for long, or is too much, is read again when it is.
-void SeriesWriter::forget_what_rests() {
-  if (turn_ % kRestAfter != 0 && families_.size() < kMostKnownFamilies) return;
-  const bool all = families_.size() >= kMostKnownFamilies;
-  std::erase_if(families_,
-                [&](const auto& entry) { return all || turn_ - entry.second.used > kRestAfter; });
-}
-
 core::Status SeriesWriter::commit(const std::vector<core::Position>& positions) {
   begin();
   ++turn_;
@@ -407,51 +388,6 @@ core::Status SeriesWriter::commit(const std::vector<core::Position>& positions) 
     (void)database_->failure();
   }
   return after;
-}
-
-void SeriesWriter::forget_run(std::int64_t id) {
-  for (const char* sql :
-       {"DELETE FROM chunk WHERE family IN (SELECT id FROM family WHERE run = ?)",
-        "DELETE FROM piece WHERE family IN (SELECT id FROM family WHERE run = ?)",
-        "DELETE FROM rollup WHERE family IN (SELECT id FROM family WHERE run = ?)",
-        "DELETE FROM family WHERE run = ?", "DELETE FROM name WHERE run = ?",
-        "DELETE FROM sequence WHERE worker IN (SELECT id FROM worker WHERE run = ?)",
-        "DELETE FROM worker WHERE run = ?", "DELETE FROM run WHERE id = ?"}) {
-    StoreStatement gone = database_->prepare(sql);
-    gone.bind(1, id).run();
-  }
-}
-
-core::Result<std::size_t> SeriesWriter::forget(core::WallTime before, std::uint64_t max_bytes,
-                                               std::size_t most) {
-  const std::int64_t oldest_kept =
-      std::chrono::duration_cast<std::chrono::microseconds>(before.time_since_epoch()).count();
-  begin();
-  std::size_t forgotten = 0;
-  for (; forgotten < most; ++forgotten) {
-    const auto used = static_cast<std::uint64_t>(database_->number(
-        "SELECT ((SELECT page_count FROM pragma_page_count) - (SELECT freelist_count FROM"
-        " pragma_freelist_count)) * (SELECT page_size FROM pragma_page_size)"));
-    StoreStatement oldest = database_->prepare("SELECT id, heard FROM run ORDER BY heard LIMIT 1");
-    if (!oldest.next()) break;
-    if (oldest.integer(1) >= oldest_kept && used <= max_bytes) break;
-    const std::int64_t id = oldest.integer(0);
-    oldest.reset();
-    forget_run(id);
-  }
-  if (forgotten > 0) {  // the numbers of what is known may be gone
-    runs_.clear();
-    segments_.clear();
-    sequences_.clear();
-    families_.clear();
-  }
-  auto failed = database_->failure();
-  open_ = false;
-  database_->run(failed ? "COMMIT" : "ROLLBACK");
-  auto after = database_->failure();
-  if (!failed) return failed.error();
-  if (!after) return after.error();
-  return forgotten;
 }
 
 }  // namespace tocsin::insights

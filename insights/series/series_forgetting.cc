@@ -1,0 +1,76 @@
+// What a store of series forgets, and where it stands.
+#include <chrono>
+
+#include "insights/series/series_writer.h"
+#include "insights/store/database.h"
+
+namespace tocsin::insights {
+namespace {
+
+constexpr std::int64_t kRestAfter = 2000;  // commits without a value
+constexpr std::size_t kMostKnownFamilies = 100'000;
+
+}  // namespace
+
+std::vector<core::Position> SeriesWriter::positions() {
+  std::vector<core::Position> out;
+  StoreStatement get = database_->prepare("SELECT stream, part, next FROM position");
+  while (get.next())
+    out.push_back({{get.text(0), static_cast<std::int32_t>(get.integer(1))}, get.integer(2)});
+  return out;
+}
+
+// Everything is in the file: what was not used for long, or is too much, is read again when it is.
+void SeriesWriter::forget_what_rests() {
+  if (turn_ % kRestAfter != 0 && families_.size() < kMostKnownFamilies) return;
+  const bool all = families_.size() >= kMostKnownFamilies;
+  std::erase_if(families_,
+                [&](const auto& entry) { return all || turn_ - entry.second.used > kRestAfter; });
+}
+
+void SeriesWriter::forget_run(std::int64_t id) {
+  for (const char* sql :
+       {"DELETE FROM chunk WHERE family IN (SELECT id FROM family WHERE run = ?)",
+        "DELETE FROM piece WHERE family IN (SELECT id FROM family WHERE run = ?)",
+        "DELETE FROM rollup WHERE family IN (SELECT id FROM family WHERE run = ?)",
+        "DELETE FROM family WHERE run = ?", "DELETE FROM name WHERE run = ?",
+        "DELETE FROM sequence WHERE worker IN (SELECT id FROM worker WHERE run = ?)",
+        "DELETE FROM worker WHERE run = ?", "DELETE FROM run WHERE id = ?"}) {
+    StoreStatement gone = database_->prepare(sql);
+    gone.bind(1, id).run();
+  }
+}
+
+core::Result<std::size_t> SeriesWriter::forget(core::WallTime before, std::uint64_t max_bytes,
+                                               std::size_t most) {
+  const std::int64_t oldest_kept =
+      std::chrono::duration_cast<std::chrono::microseconds>(before.time_since_epoch()).count();
+  begin();
+  std::size_t forgotten = 0;
+  for (; forgotten < most; ++forgotten) {
+    const auto used = static_cast<std::uint64_t>(database_->number(
+        "SELECT ((SELECT page_count FROM pragma_page_count) - (SELECT freelist_count FROM"
+        " pragma_freelist_count)) * (SELECT page_size FROM pragma_page_size)"));
+    StoreStatement oldest = database_->prepare("SELECT id, heard FROM run ORDER BY heard LIMIT 1");
+    if (!oldest.next()) break;
+    if (oldest.integer(1) >= oldest_kept && used <= max_bytes) break;
+    const std::int64_t id = oldest.integer(0);
+    oldest.reset();
+    forget_run(id);
+  }
+  if (forgotten > 0) {  // the numbers of what is known may be gone
+    runs_.clear();
+    segments_.clear();
+    sequences_.clear();
+    families_.clear();
+  }
+  auto failed = database_->failure();
+  open_ = false;
+  database_->run(failed ? "COMMIT" : "ROLLBACK");
+  auto after = database_->failure();
+  if (!failed) return failed.error();
+  if (!after) return after.error();
+  return forgotten;
+}
+
+}  // namespace tocsin::insights
