@@ -7,6 +7,14 @@
 
 namespace tocsin::insights {
 
+// −0 is less than 0, so that the order in which buckets are merged does not matter.
+inline double lesser(double a, double b) noexcept {
+  return b < a || (b == a && std::signbit(b)) ? b : a;
+}
+inline double greater(double a, double b) noexcept {
+  return b > a || (b == a && std::signbit(a)) ? b : a;
+}
+
 /// Of x in [b·2^k, (b+1)·2^k). It is stored as it is (column_codec.h).
 struct Bucket {
   std::uint32_t n = 0;  // finite values; the next five are theirs
@@ -41,8 +49,8 @@ struct Bucket {
   /// `later`: of values behind these.
   void append(const Bucket& later) noexcept {
     if (later.n > 0) {
-      min = n == 0 ? later.min : std::fmin(min, later.min);
-      max = n == 0 ? later.max : std::fmax(max, later.max);
+      min = n == 0 ? later.min : lesser(min, later.min);
+      max = n == 0 ? later.max : greater(max, later.max);
       if (n == 0) first = later.first;
       last = later.last;
       sum += later.sum;

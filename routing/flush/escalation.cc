@@ -280,6 +280,9 @@ void Teller::tell_of_acks(const Look& look) {
   if (all_taken_on(fires)) {
     for (const Integration* integration : group.route->integrations) {
       if (!integration->acknowledges || integration->id == ack->origin) continue;
+      // Whose incident has not arrived hears it by the message that opens it, or not at all.
+      const TellLog* log = log_of(group, *integration);
+      if (log == nullptr || !log->placed) continue;
       if (is_told(group, *integration)) tell(look, *integration, &occasion);
     }
   }
