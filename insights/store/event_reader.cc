@@ -137,14 +137,6 @@ std::optional<IssueLine> EventReader::issue(const std::string& key, std::string_
   return by_ordinal;
 }
 
-std::optional<IssueLine> EventReader::issue_of_event(const std::string& event_id) {
-  StoreStatement get = database_->prepare(
-      asked_with(kIssueColumns,
-                 "WHERE (key, ordinal) IN (SELECT key, ordinal FROM report WHERE event_id = ?)"));
-  get.bind(1, std::string_view(event_id));
-  return get.next() ? std::optional(issue_line(get)) : std::nullopt;
-}
-
 std::vector<KeptRecord> EventReader::records(StoreStatement& statement) {
   std::vector<KeptRecord> out;
   while (statement.next()) {

@@ -57,8 +57,6 @@ class EventReader {
   std::vector<IssueLine> issues_of(const std::string& run, std::size_t most = 1000);
   /// `episode`: its number as people were told, its number here, or "newest".
   std::optional<IssueLine> issue(const std::string& key, std::string_view episode);
-  /// The episode with a report of this id.
-  std::optional<IssueLine> issue_of_event(const std::string& event_id);
   /// Everything of the run and its issues, and silences and acknowledgements, in the order of time.
   std::vector<KeptRecord> events_of(const std::string& run, std::size_t most = kMostEvents);
   /// Everything of an issue that has no run.

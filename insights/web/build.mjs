@@ -19,7 +19,7 @@ await build({
 copyFileSync("src/index.html", `${out}/index.html`);
 const licences = ["preact", "@preact/signals", "@preact/signals-core", "uplot"].map(
   (name) => `${name}\n\n${readFileSync(`node_modules/${name}/LICENSE`, "utf8")}`);
-writeFileSync(`${out}/LICENSES.txt`, licences.join("\n\n"));
+writeFileSync(`${out}/LICENSES.txt`, licences.map((text) => text.trimEnd()).join("\n\n") + "\n");
 const inputs = ["build.mjs", "package-lock.json", "tsconfig.json", ...readdirSync("src").sort().map((f) => `src/${f}`)];
 const lines = inputs.map(
   (f) => `${createHash("sha256").update(readFileSync(f)).digest("hex")}  ${f}\n`);

@@ -64,3 +64,16 @@ def kafka(tmp_path_factory):
         return
     with Kafka(f"e2e-{os.getpid()}") as cluster:
         yield cluster.bootstrap
+
+
+@pytest.fixture
+def browser():
+    """Debian's Chromium, driven by PyPI's playwright (tools/page_tests)."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="PyPI's playwright is not here")
+    with playwright.sync_playwright() as one:
+        try:
+            made = one.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        except playwright.Error as error:
+            pytest.skip(f"no /usr/bin/chromium: {error}")
+        yield made
+        made.close()

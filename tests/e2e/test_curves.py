@@ -168,18 +168,6 @@ def test_after_kill_9_and_without_its_file_the_curves_are_the_same(trained, serv
         again.kill()
 
 
-@pytest.fixture
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="PyPI's playwright is not here")
-    with playwright.sync_playwright() as one:
-        try:
-            made = one.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        except playwright.Error as error:
-            pytest.skip(f"no /usr/bin/chromium: {error}")
-        yield made
-        made.close()
-
-
 def test_a_logged_value_is_on_the_screen_within_a_second(server, browser, tmp_path):
     one = server(CONFIG.format(journal=tmp_path / "journal"))
     one.wait_for("ready")

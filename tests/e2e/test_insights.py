@@ -162,18 +162,6 @@ SEVEN = {"what": ("h1", r"(?i)NaN|not a number"), "step": ("#where", r"\b40\b"),
          "next": ("#next", "tocsin ")}
 
 
-@pytest.fixture
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="PyPI's playwright is not here")
-    with playwright.sync_playwright() as one:
-        try:
-            made = one.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        except playwright.Error as error:
-            pytest.skip(f"no /usr/bin/chromium: {error}")
-        yield made
-        made.close()
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width,height", [(1440, 900), (390, 844)])
 def test_a_stranger_finds_all_seven_answers_on_the_page(stopped, browser, width, height, theme):

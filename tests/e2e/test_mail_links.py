@@ -5,7 +5,6 @@ import re
 import urllib.parse
 import urllib.request
 
-from tests.support.hook_support import wait_for
 from tests.support.program import run_cli
 from tests.support.smtp_receiver import SmtpReceiver
 from tests.support.telemetry import JournalWriter, scalar

@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 
-from tests.e2e.test_insights import SCRIPT, asked, browser  # noqa: F401
+from tests.e2e.test_insights import SCRIPT, asked
 from tests.support.hook_support import wait_for
 from tests.support.program import BUILD, ROOT
 from tests.support.webhook_receiver import WebhookReceiver
@@ -84,7 +84,7 @@ def job(server, tmp_path):
         one.close()
 
 
-def opened(browser, job, width=1440, theme="light"):  # noqa: F811
+def opened(browser, job, width=1440, theme="light"):
     page = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme).new_page()
     page.goto(job.base + job.path)
     page.wait_for_selector("#act")
@@ -107,7 +107,7 @@ def pictured(page, name):
 
 
 @pytest.mark.parametrize("width,theme", [(1440, "light"), (390, "dark")])
-def test_an_issue_is_acknowledged_and_silenced_where_it_is_read(job, browser, width, theme):  # noqa: F811
+def test_an_issue_is_acknowledged_and_silenced_where_it_is_read(job, browser, width, theme):
     one = job()
     page = opened(browser, one, width, theme)
     page.click("#act button:has-text('Acknowledge')")
@@ -144,7 +144,7 @@ def test_an_issue_is_acknowledged_and_silenced_where_it_is_read(job, browser, wi
     assert one.process.poll() is None
 
 
-def test_a_run_is_stopped_by_its_name(job, browser):  # noqa: F811
+def test_a_run_is_stopped_by_its_name(job, browser):
     one = job()
     page = opened(browser, one)
     signed_in(page, "Stop the run", STOPPER)
@@ -162,7 +162,7 @@ def test_a_run_is_stopped_by_its_name(job, browser):  # noqa: F811
     assert page.locator("#act button:has-text('Stop the run')").count() == 0
 
 
-def test_a_stop_that_waits_is_decided_on_the_page(job, browser):  # noqa: F811
+def test_a_stop_that_waits_is_decided_on_the_page(job, browser):
     one = job("stop")
     page = opened(browser, one)
     page.wait_for_selector("text=A stop waits for approval", timeout=15000)
@@ -176,7 +176,7 @@ def test_a_stop_that_waits_is_decided_on_the_page(job, browser):  # noqa: F811
     assert ("stop.approved", "guard") in one.changes()
 
 
-def test_on_this_machine_a_token_stands_in_a_file_and_may_come_in_the_address(server, tmp_path, browser):  # noqa: F811
+def test_on_this_machine_a_token_stands_in_a_file_and_may_come_in_the_address(server, tmp_path, browser):
     one = server(f"""
 transport: {{journal: {tmp_path / "journal"}}}
 rules: [{{use: exploding_tensor}}]

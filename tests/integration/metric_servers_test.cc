@@ -125,11 +125,11 @@ TEST(RealPrometheus, TakesSeriesAndTheirEnd) {
         try_integration(loaded.receivers.integrations.at(0), bench.environment, drill);
     EXPECT_TRUE(trial.passed());
     EXPECT_EQ(active().size(), 1u);
-    EXPECT_THAT(
-        prometheus.get("/api/v1/query?query=count_over_time(tocsin_issue_active%5B1m%5D)&time=" +
-                       std::to_string(std::time(nullptr) + 2))
-            .body,
-        HasSubstr("\"test\":\"true\""))
+    EXPECT_THAT(prometheus
+                    .get("/api/v1/query?query=count_over_time(tocsin_issue_active%5B1m%5D)&time=" +
+                         std::to_string(std::time(nullptr) + 2))
+                    .body,
+                HasSubstr("\"test\":\"true\""))
         << "it was there";
   }
   std::filesystem::remove_all(folder);

@@ -13,7 +13,7 @@ import pathlib
 import re
 import subprocess
 
-ROOMS = ("core", "config", "ingest", "rules", "routing", "actions", "collectors", "app")
+ROOMS = ("core", "config", "ingest", "rules", "routing", "actions", "collectors", "insights", "app")
 READ = re.compile(r'\bin\w*\.(?:optional|required|any|optional_secret|choice|list|map|text|number|duration)\(\s*"([a-z_0-9]+)"\s*,\s*'
                   r'([A-Za-z_][\w.>\-\[\]]*)\s*[,)]')
 WORD = re.compile(r"[A-Za-z_]\w*")

@@ -44,7 +44,8 @@ TEST_F(SeriesQueryTest, ASmoothedValueDoesNotDependOnTheViewAndAConstantStays) {
   name(*store);
   name(*store, 6, "flat");
   for (std::int64_t x = 0; x < 20'000; ++x) {
-    add(*store, x, std::sin(static_cast<double>(x) / 300) + static_cast<double>((x * 7919) % 100) / 100);
+    add(*store, x,
+        std::sin(static_cast<double>(x) / 300) + static_cast<double>((x * 7919) % 100) / 100);
     add(*store, x, 0.1, segment(), 6);
   }
   ASSERT_TRUE(store->commit({}));
