@@ -1,6 +1,7 @@
 #include "actions/message/series_text.h"
 
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <string_view>
 
@@ -14,7 +15,7 @@ std::string number_text(double value, bool scalar) {
     std::snprintf(out.data(), out.size(), "%.9g", value);
     return out.data();
   }
-  const bool whole = value == static_cast<double>(static_cast<std::int64_t>(value));
+  const bool whole = value == std::trunc(value);
   std::snprintf(out.data(), out.size(), whole ? "%.0f" : "%.3f", value);
   return out.data();
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 #include "actions/metrics/metric_transport.h"
@@ -34,7 +35,7 @@ std::string statsd_tag(std::string text) {
 std::string statsd_line(const IssueSeries& series, const IssueFamily& family) {
   std::array<char, 48> value{};
   const double number = family.value(series);
-  const bool whole = number == static_cast<double>(static_cast<std::int64_t>(number));
+  const bool whole = number == std::trunc(number);
   std::snprintf(value.data(), value.size(),
                 series.scalar ? "%.9g"
                 : whole       ? "%.0f"

@@ -182,6 +182,7 @@ TEST(Jsm, EveryFieldOfAnEndlessIncidentIsInsideItsLimit) {
       ", tags: [a, b], actions: [restart], responders: [{type: team, name: ml}], "
       "visible_to: [{type: user, username: a@b.example}]");
   auto open = told_as(NotificationKind::open, "one");
+  open.issues.reserve(100);  // `issue` stays where it is
   core::Issue& issue = open.issues[0].issue;
   issue.run.job = std::string(2'000, 'j');
   issue.rule = std::string(200, 'r');

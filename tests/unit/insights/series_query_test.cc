@@ -67,7 +67,8 @@ TEST_F(SeriesQueryTest, ASmoothedValueDoesNotDependOnTheViewAndAConstantStays) {
   }
   EXPECT_GT(compared, 50);
   ask.name = "flat";
-  for (const SeriesPoint& point : ask_series(*reader(), ask)->lines[0].points)
+  const auto smoothed = ask_series(*reader(), ask);
+  for (const SeriesPoint& point : smoothed->lines[0].points)
     EXPECT_NEAR(*point.smooth, 0.1, 1e-12);
 }
 
