@@ -68,8 +68,7 @@ TEST_F(SeriesQueryTest, ASmoothedValueDoesNotDependOnTheViewAndAConstantStays) {
   EXPECT_GT(compared, 50);
   ask.name = "flat";
   const auto smoothed = ask_series(*reader(), ask);
-  for (const SeriesPoint& point : smoothed->lines[0].points)
-    EXPECT_NEAR(*point.smooth, 0.1, 1e-12);
+  for (const SeriesPoint& point : smoothed->lines[0].points) EXPECT_NEAR(*point.smooth, 0.1, 1e-12);
 }
 
 TEST_F(SeriesQueryTest, WorkersBecomeOneBucketByBucket) {
