@@ -278,12 +278,20 @@ void Teller::tell_of_acks(const Look& look) {
   const Occasion occasion{"acknowledged",
                           "Acknowledged by " + core::visible(ack->told.by, 100) + ".", false};
   if (all_taken_on(fires)) {
-    for (const Integration* integration : group.route->integrations) {
-      if (!integration->acknowledges || integration->id == ack->origin) continue;
-      // Whose incident has not arrived hears it by the message that opens it, or not at all.
+    // What this very look opens may never arrive: the acknowledgement follows it at the next look.
+    const auto takes_it = [&](const Integration* integration) {
+      return integration->acknowledges && integration->id != ack->origin;
+    };
+    const auto opens_now = [&](const Integration* integration) {
       const TellLog* log = log_of(group, *integration);
-      if (log == nullptr || !log->placed) continue;
-      if (is_told(group, *integration)) tell(look, *integration, &occasion);
+      return takes_it(integration) && log != nullptr && !log->placed && !log->pending.empty() &&
+             log->pending.back().decided_at >= look.at();
+    };
+    const auto& told = group.route->integrations;
+    if (std::any_of(told.begin(), told.end(), opens_now)) return;
+    for (const Integration* integration : told) {
+      if (takes_it(integration) && is_told(group, *integration))
+        tell(look, *integration, &occasion);
     }
   }
   acks_.told(group, false);
