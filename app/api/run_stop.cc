@@ -95,7 +95,7 @@ std::optional<actions::HeldStop> held_stop(const TopicView& view, const core::Ru
   const bool again = newest && (newest->reason == "duplicate" || newest->reason == "too_late");
   out.refused =
       newest && newest->phase == "refused" && !again && newest->revision >= out.command.revision;
-  out.accepted = answers.heard > answers.refused && newest && newest->phase != "received";
+  out.accepted = answers.accepted > 0 || answers.stopped > 0;
   return out;
 }
 

@@ -15,7 +15,7 @@ constexpr std::size_t kMostOfASession = 4096;
 
 HttpAnswer show_status(ApiDesk& desk, const ApiCall& call) {
   const Principal& who = call.who;
-  // Where a person at this machine finds the token: nobody else is told.
+  // Where a person at this machine finds the token: told to those who may read here.
   const std::string file = who.by == KnownBy::nothing ? std::string() : desk.local_token_file;
   return {200, core::to_json(ValueMap{{"version", version_text()},
                                       {"cluster", desk.cluster},

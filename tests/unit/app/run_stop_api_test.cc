@@ -94,6 +94,31 @@ TEST_F(RunStopApiTest, IsAskedOnceOfTheAttemptThatIsMeant) {
   EXPECT_THAT(late.text, HasSubstr("has ended already: completed"));
 }
 
+// One rank has heard of it, the other refuses: nobody obeys, so it is asked again.
+TEST_F(RunStopApiTest, IsAskedAgainWhereNobodyObeys) {
+  core::JobEvent run = heard_run(1, core::JobPhase::heartbeat);
+  run.world_size = 2;
+  run.step_seconds = 0.1;
+  write_records({ingest::encode_registry(run, "lab")});
+  const std::string order = R"({"attempt": 1, "reason": "x"})";
+  const Told first = stop_until(202, order);
+  ASSERT_EQ(first.status, 202) << first.text;
+  core::Ack heard;
+  heard.command_id = first.json["command_id"];
+  heard.run = run.run.uid;
+  heard.attempt = 1;
+  heard.revision = 1;
+  heard.action = "stop";
+  heard.phase = "received";
+  core::Ack refused = heard;
+  refused.rank = 1;
+  refused.phase = "refused";
+  refused.reason = "not_registered";
+  write_records({ingest::encode_ack(heard, "lab"), ingest::encode_ack(refused, "lab")});
+  const Told again = stop_until(202, order);
+  EXPECT_EQ(again.status, 202) << again.text;
+}
+
 TEST_F(RunStopApiTest, ABodyThatIsNoneIsNamed) {
   EXPECT_EQ(stop_it(R"({"attempt": 1, "reason": "x"})").status, 404) << "no such run";
   for (const auto& [body, why] : std::vector<std::pair<std::string, std::string>>{
