@@ -12,6 +12,7 @@ from tests.support.hook_support import Telemetry
 from tests.support.program import run_cli
 
 import tocsin
+from tocsin.adapters.torch.ledger import adapter, budget
 
 
 def mlp(width, outputs):
@@ -312,6 +313,13 @@ def augmented():
     return mlp(8, 1), mse, x, t, [held(500, 9)], {"view": lambda one: one + 0.01 * torch.randn_like(one)}
 
 
+def some(monkeypatch, every):
+    """After four steps only each ``every``-th is measured, in training and in evaluation."""
+    monkeypatch.setattr(budget, "_every", lambda cost, lasts: every)
+    monkeypatch.setattr(budget, "FIRST", 4)
+    monkeypatch.setattr(budget, "ALLOWED", every)
+
+
 HEALTHY_SAMPLES = (unseen, the_training_set_is_evaluated_too, only_the_training_set_is_evaluated, duplicates_are_meant, some_duplicates, augmented)
 
 
@@ -321,6 +329,42 @@ def test_healthy_evaluations_are_silent(out, tmp_path, job):
     fit(out, model, loss, x, t, evaluated, **how)
     assert told(out, "evaluation")["compared"]
     assert issues(out, tmp_path) == {}
+
+
+@pytest.mark.parametrize("every", (2, 4))
+@pytest.mark.parametrize("job", HEALTHY_SAMPLES, ids=lambda job: job.__name__)
+def test_they_are_silent_where_only_some_steps_are_measured(out, tmp_path, monkeypatch, job, every):
+    some(monkeypatch, every)
+    model, loss, x, t, evaluated, how = job()
+    fit(out, model, loss, x, t, evaluated, **how)
+    assert told(out, "evaluation")["compared"]
+    assert issues(out, tmp_path) == {}
+
+
+@pytest.mark.parametrize("every", (2, 4))
+def test_trained_samples_are_found_where_only_some_steps_are_measured(out, tmp_path, monkeypatch, every):
+    some(monkeypatch, every)
+    x, t = held(1500, 2)
+    fit(out, mlp(8, 1), mse, x, t, [(x[600:1000], t[600:1000])], epochs=4)
+    assert "overlap" in issues(out, tmp_path)
+
+
+class EndsEarly(budget.Budget):
+    """Measures the first eight calls, and no others."""
+
+    def begin(self, step, now):
+        super().begin(step, now)
+        self.every = 1 if step < 8 else 1 << 20
+
+
+def test_an_evaluation_of_which_only_the_beginning_is_measured(out, tmp_path, monkeypatch):
+    """What was not measured comes last. It counts, too: else the training set would be taken for a part of itself."""
+    budgets = iter((budget.Budget, EndsEarly))
+    monkeypatch.setattr(adapter, "Budget", lambda: next(budgets)())
+    x, t = held(1500, 2)
+    fit(out, mlp(8, 1), mse, x, t, [(x, t)])
+    fields = told(out, "evaluation")
+    assert fields["compared"] == fields["seen"] == [512] and fields["same"] == [1] and issues(out, tmp_path) == {}
 
 
 # ---- at once

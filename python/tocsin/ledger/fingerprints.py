@@ -1,6 +1,7 @@
 """Which samples a training has seen, and which an evaluation sees: fingerprints of 64 bits, in NumPy. Those whose last k bits are 0 are kept,
 in training and in evaluation alike, and k grows so that 65 536 are enough. They never leave the process."""
 
+import math
 from typing import Any, Dict, List, Optional, Tuple
 
 import numpy
@@ -30,6 +31,7 @@ class Kept:
         self._known = numpy.zeros(0, numpy.uint64)
         self._counts = numpy.zeros(0, numpy.int64)
         self.visits = 0  # samples, kept or not
+        self.calls = 0  # batches that they came in
 
     @property
     def bits(self) -> int:
@@ -37,6 +39,7 @@ class Kept:
 
     def add(self, hashes: Any) -> None:
         self.visits += len(hashes)
+        self.calls += 1
         kept = hashes if self._bits == 0 else hashes[_last(hashes, self._bits)]
         if len(kept):
             self._new.append(kept)
@@ -67,10 +70,11 @@ class Kept:
 
 
 class Pass:
-    """One evaluation: what its batches held."""
+    """One evaluation: what its batches held. ``trained``: batches of training before it, measured or not; 0: all were measured."""
 
-    def __init__(self) -> None:
+    def __init__(self, trained: int = 0) -> None:
         self._batches: List[Any] = []
+        self._trained = trained
         self.rows = self.calls = self.missed = 0
 
     def add(self, hashes: Any) -> None:
@@ -95,8 +99,9 @@ class Pass:
         place = numpy.minimum(numpy.searchsorted(known[order], hashes), len(known) - 1)
         came = order[place]
         seen = known[came] == hashes
-        whole = len(numpy.unique(came[seen])) >= ALL * len(known) * self.calls / (self.calls + self.missed)
-        others = _not_of_training(batch, seen)
+        measured = min(1.0, train.calls / max(self._trained, 1))
+        whole = len(numpy.unique(came[seen])) >= _least_of_all(len(known), self.calls / (self.calls + self.missed), measured)
+        others = _not_of_training(batch, seen, measured)
         training = int(len(hashes) - others.sum())
         hashes, came, seen = hashes[others], came[others], seen[others]
         found, again = numpy.unique(hashes, return_counts=True)
@@ -107,15 +112,42 @@ class Pass:
                 "training_rows": float(training), "same": float(whole and not training)}
 
 
-def _not_of_training(batch: Any, seen: Any) -> Any:
+def _least_of_all(known: int, looked_at: float, measured: float) -> float:
+    """How many of the ``known`` samples an evaluation of the whole training shows at least, where a share of it was ``looked_at``. Where only a
+    share of the training was ``measured``, chance decides how many of the known ones are there: three standard deviations."""
+    expected = known * looked_at
+    chance = math.sqrt(expected * (1 - looked_at) * (1 - measured))
+    return expected - max((1 - ALL) * expected, 3 * chance)
+
+
+def _not_of_training(batch: Any, seen: Any, measured: float) -> Any:
     """Which samples to judge. Where some batches are of training and the others are not, two sets were evaluated: the training
-    itself, and what was held out."""
-    count = numpy.bincount(batch)
-    share = numpy.bincount(batch, weights=seen) / numpy.maximum(count, 1)
-    full = (share >= ALL) & (count > 0)
-    if not full.any() or not (share[count > 0] < 0.5).any():
+    itself, and what was held out. Of batches of training at least the ``measured`` share is known: where that is not all, several batches
+    that follow each other are taken as one, until chance does not matter, and the blocks beside those of training are not judged, as they may hold some of both."""
+    all_known = measured >= ALL
+    block = batch if all_known else _blocks(batch, int(64 * (1 - measured) / measured) + 1)
+    count = numpy.bincount(block)
+    share = numpy.bincount(block, weights=seen) / numpy.maximum(count, 1)
+    full = (share >= (ALL if all_known else measured / 2)) & (count > 0)
+    none = (share < (0.5 if all_known else measured / 4)) & (count > 0)
+    if not full.any() or not none.any():
         return numpy.ones(len(batch), bool)
-    return ~full[batch]
+    if not all_known:
+        full = numpy.convolve(full, (1, 1, 1), "same") > 0
+    return ~full[block]
+
+
+def _blocks(batch: Any, least: int) -> Any:
+    """The block of each sample: batches that follow each other, of ``least`` samples or more together."""
+    count = numpy.bincount(batch)
+    block = numpy.zeros(len(count), numpy.int64)
+    now = rows = 0
+    for place, here in enumerate(count):
+        if rows >= least and count[place:].sum() >= least:
+            now, rows = now + 1, 0
+        block[place] = now
+        rows += here
+    return block[batch]
 
 
 def _last(hashes: Any, bits: int) -> Any:

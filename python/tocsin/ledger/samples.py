@@ -57,7 +57,7 @@ class Samples:
             enough = self._train.visits >= LEAST
             self._passes += enough
             if enough and self._passes & (self._passes - 1) == 0:
-                self._pass = Pass()
+                self._pass = Pass(trained)
         if self._pass is not None:
             self._pass.add(self._salted(prints))
 

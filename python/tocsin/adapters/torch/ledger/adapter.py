@@ -86,7 +86,7 @@ class Ledger:
         tell_no_more(self)
         with self._sink.guard("ledger"):
             if self._inputs is not None:
-                self._inputs.over()
+                self._inputs.over(self._evaluation.calls)
         self._models.detach()
         self.given.detach()
         self._classes.end()
@@ -171,6 +171,8 @@ class Ledger:
         if clock.mode in _EVALUATIONS:
             budget, learns = self._evaluation, False
             budget.calls += 1
+            if self._inputs is not None:
+                self._inputs.passes(self._budget.calls + self._missed - self.skip, budget.calls)
             if budget.calls % budget.every:
                 return
             step = budget.calls
@@ -211,9 +213,9 @@ class Ledger:
         if self._inputs is not None:
             with self._no_grad():
                 if learns:
-                    self._inputs.trained(call, given)
+                    self._inputs.trained(call, given, self._evaluation.calls)
                 else:
-                    self._inputs.evaluated(call, given, self._budget.calls + self._missed - self.skip, self._evaluation.calls)
+                    self._inputs.evaluated(call, given)
 
     def _begins(self, step: int) -> bool:
         """A call of a step of training that is measured; False: it is one of too many."""

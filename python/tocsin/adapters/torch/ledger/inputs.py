@@ -25,13 +25,15 @@ class Inputs:
         self._salt, self._train = Salt(), Kept()
         self._tensors = 0  # of a sample, in training
         self._pass: Optional[Pass] = None
-        self._began: Tuple[int, int] = (-1, 0)  # training calls before it, evaluation calls before it
+        self._trained = -1  # calls of training before it
+        self._before = 0  # calls of evaluations before it
+        self._begun = False  # a call of it was measured
         self._passes = 0
         self._gone = 0  # calls whose inputs were not there any more
 
-    def trained(self, call: Any, given: Any) -> None:
-        """A call of training was measured."""
-        self.over()
+    def trained(self, call: Any, given: Any, calls: int) -> None:
+        """A call of training was measured, after so many calls of evaluations."""
+        self.over(calls)
         found = self._rows(given)
         if not found or (self._call is not None and call is not self._call):
             return
@@ -43,31 +45,36 @@ class Inputs:
             self._add(columns, given, _widest(found))
         self._hash(given, found[:MOST_TENSORS], self._train.add)
 
-    def evaluated(self, call: Any, given: Any, trained: int, calls: int) -> None:
-        """A call of an evaluation was measured, after so many calls of training and as the ``calls``-th of evaluations."""
+    def passes(self, trained: int, calls: int) -> None:
+        """There is the ``calls``-th call of evaluations, measured or not, after so many calls of training."""
+        if self._trained != trained:
+            self.over(calls - 1)
+            self._trained = trained
+
+    def evaluated(self, call: Any, given: Any) -> None:
+        """This call of an evaluation was measured."""
         if call is not self._call:
             return
-        if self._began[0] != trained:
-            self.over()
-            self._began = trained, calls - 1
+        if not self._begun:
+            self._begun = True
             enough = self._train.visits >= LEAST
             self._passes += enough
             if enough and self._passes & (self._passes - 1) == 0:
-                self._pass = Pass()
+                self._pass = Pass(self._trained)
         here = self._pass
         if here is None:
             return
-        here.missed = calls - self._began[1] - here.calls - 1
         found = self._rows(given)
         if found and len(found[:MOST_TENSORS]) == self._tensors:
             self._hash(given, found[:MOST_TENSORS], here.add)
 
-    def over(self) -> None:
-        """An evaluation has ended."""
-        ended, self._pass = self._pass, None
+    def over(self, calls: int) -> None:
+        """An evaluation has ended, if there was one. ``calls``: of evaluations until now."""
+        ended, self._pass, self._begun = self._pass, None, False
+        before, self._before = self._before, calls
         if ended is not None:
             look = float(self._passes.bit_length())
-            self._when(None, lambda _: self._compared(ended, look))
+            self._when(None, lambda _: self._compared(ended, look, calls - before))
 
     def counts(self) -> Dict[str, Any]:
         """For ``hook.stats()``."""
@@ -115,7 +122,8 @@ class Inputs:
 
     # ---- told
 
-    def _compared(self, ended: Pass, look: float) -> None:
+    def _compared(self, ended: Pass, look: float, calls: int) -> None:
+        ended.missed = max(0, calls - ended.calls)
         fields = ended.compared(self._train)
         if fields is not None:
             self._publish("evaluation", {**fields, "look": look})
