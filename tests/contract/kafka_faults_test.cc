@@ -46,12 +46,20 @@ class KafkaFaults : public testing::Test {
     const auto ready = transport_->ensure_topics();
     ASSERT_TRUE(ready) << ready.error().message;
   }
+  /// A broker that has just begun may still read what its coordinator knows: whoever opens a
+  /// publisher asks again.
   std::unique_ptr<core::RecordPublisher> committer(core::RecordSource* source) {
     ingest::PublisherOptions options;
     options.transactional_id = "engine-0";
     options.source = source;
     options.commit_timeout = seconds{3};
-    return made(transport_->publisher(options));
+    const auto deadline = Clock::now() + seconds{60};
+    for (;;) {
+      auto publisher = transport_->publisher(options);
+      if (publisher || !publisher.error().retryable() || Clock::now() > deadline) {
+        return made(std::move(publisher));
+      }
+    }
   }
   std::unique_ptr<core::RecordSource> open(ingest::SourceOptions options) {
     return made(transport_->source(std::move(options)));
