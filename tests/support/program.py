@@ -74,6 +74,10 @@ class Server:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
+        except OSError as error:
+            time.sleep(0.5)  # until it can be told whether it has ended
+            seen = "\n".join(json.dumps(e) for e in self.events[-25:])
+            raise AssertionError(f"GET {path} of {address}: {error!r}; exit {self.process.poll()}; last events:\n{seen}") from error
 
     def kill(self):
         self.process.kill()
