@@ -11,6 +11,7 @@
 
 #include "app/answer_ways.h"
 #include "app/config/command_place.h"
+#include "app/config/insights_place.h"
 #include "app/config/transport_settings.h"
 #include "app/process/version.h"
 #include "app/stages/answers.h"
@@ -148,7 +149,8 @@ core::Status Maker::reports() {
                        config_.cluster,
                        config_.topics.prefix,
                        options_.host + "-" + std::to_string(slot->number()),
-                       version_text()};
+                       version_text(),
+                       config_.insights.enabled ? insights_path(config_, "curves.db") : ""};
   parts_.slots.push_back(std::move(*slot));
   add("reports", std::make_unique<ReportsStage>(std::move(stage), gather_from(*ports_.transport),
                                                 *ports_.log, *ports_.telemetry));

@@ -12,6 +12,7 @@
 #include "app/api/link_pages.h"
 #include "app/api/openapi.h"
 #include "app/api/page_routes.h"
+#include "app/api/report_routes.h"
 #include "app/api/resource_routes.h"
 #include "app/api/run_routes.h"
 #include "app/api/run_stop.h"
@@ -98,7 +99,7 @@ std::vector<HttpRoute> Api::routes() {
   std::vector<ApiRoute> declared;
   for (auto make : {alertmanager_routes, event_routes, group_routes, resource_routes,
                     silence_routes, ack_routes, stop_routes, stream_routes, session_routes,
-                    run_routes, run_stop_routes, series_routes}) {
+                    run_routes, run_stop_routes, series_routes, report_routes}) {
     for (ApiRoute& route : make(parts_->desk)) declared.push_back(std::move(route));
   }
   declared.push_back({"GET",

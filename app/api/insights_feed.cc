@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -24,18 +23,6 @@ constexpr std::size_t kMostOfACommit = 16 * kMostOfATurn;  // while it catches u
 constexpr std::size_t kMostForgotten = 20;                 // runs of one turn
 
 }  // namespace
-
-std::string insights_path(const AppConfig& config, const std::string& file) {
-  namespace fs = std::filesystem;
-  if (!config.insights.path.empty()) {
-    const fs::path events(config.insights.path);
-    return file.empty() ? events.string() : (events.parent_path() / file).string();
-  }
-  const std::string name = file.empty() ? "insights.db" : file;
-  if (config.transport.kafka.is_null()) return config.transport.journal + "/" + name;
-  const char* state = std::getenv("STATE_DIRECTORY");
-  return std::string(state == nullptr ? "./tocsin-insights" : state) + "/" + name;
-}
 
 // One source from its opening to its first error.
 class InsightsFeed::Reading final : private core::AssignmentListener {

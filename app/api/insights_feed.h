@@ -7,6 +7,7 @@
 
 #include "app/api/stream_hub.h"
 #include "app/config/app_config.h"
+#include "app/config/insights_place.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/mutex.h"
@@ -15,10 +16,6 @@
 #include "insights/insights.h"
 
 namespace tocsin::app {
-
-/// Where what is looked back with is kept: the file of this name beside the store of events, which is
-/// meant by an empty one.
-std::string insights_path(const AppConfig& config, const std::string& file);
 
 /// Reads on a thread of its own from its making on, and tells the hub which runs have changed once
 /// that is durable. What goes wrong is retried, and disturbs nobody else.

@@ -88,6 +88,11 @@ void add_report(CLI::App& app, CommandRun& out) {
       ->add_option("--html", options->html,
                    "Write a self-contained HTML page to this file; - is stdout")
       ->type_name("FILE");
+  command
+      ->add_option(
+          "--md", options->markdown,
+          "Write its beginning as Markdown, for a merge request, to this file; - is stdout")
+      ->type_name("FILE");
   auto* judge =
       command
           ->add_flag("--judge", options->judge,

@@ -9,8 +9,12 @@
 #include "app/recordings/moment.h"
 #include "app/recordings/recording.h"
 #include "app/replay/judge.h"
+#include "app/report/aftermath.h"
+#include "app/report/curve_sections.h"
 #include "app/report/gather.h"
 #include "app/report/page_file.h"
+#include "app/report/recorded_curves.h"
+#include "app/report/report_time.h"
 #include "app/view/topic_view.h"
 #include "app/view/which_run.h"
 #include "core/system_clock.h"
@@ -22,6 +26,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using report::Gathering;
+using report::report_time;
 using report::RunReport;
 
 constexpr auto kReportPatience = 60s;
@@ -78,33 +83,62 @@ core::Result<const RunReport*> chosen(const Gathering::Attempts& attempts,
   return &(--attempts.upper_bound({uid, UINT32_MAX}))->second;
 }
 
-int show(const Gathering::Attempts& attempts, const ReportOptions& options, std::string source,
-         std::string judged_by, std::uint64_t gaps) {
-  if (attempts.empty()) return say(kFailed, "no run in " + source);
-  const auto found = chosen(attempts, options);
-  if (!found) return say(kFailed, found.error().message);
-  RunReport run = **found;
-  run.source = std::move(source);
-  run.judged_by = std::move(judged_by);
-  run.gaps = gaps;
+/// Where something is written, and whether that is standard output.
+int write(const std::string& file, const std::string& text, const RunReport& run) {
+  if (file == "-") {
+    std::cout << text;
+    return kOk;
+  }
+  if (const auto done = report::write_page(file, text); !done) {
+    return say(kFailed, done.error().message);
+  }
+  std::cerr << file << ": " << run.issues.size()
+            << (run.issues.size() == 1 ? " issue, " : " issues, ") << text.size() << " bytes\n";
+  return kOk;
+}
+
+/// How the training went: from a directory, which is read for it. A cluster's telemetry is not.
+report::Section curves_of(ingest::Transport& transport, const RunReport& run) {
+  if (transport.is_kafka()) return {};
+  const auto recorded = report::RecordedCurves::of(transport, run.run.uid);
+  auto reader = recorded ? (*recorded)->reader()
+                         : core::Result<std::unique_ptr<insights::SeriesReader>>(recorded.error());
+  auto section =
+      reader ? report::curve_section(**reader, run) : core::Result<report::Section>(reader.error());
+  if (section) return std::move(*section);
+  std::cerr << "tocsin: the report has no curves: " << section.error().message << "\n";
+  return {};
+}
+
+int show(RunReport run, const ReportOptions& options, ingest::Transport& transport) {
+  const report::Page page = compose(run, curves_of(transport, run), version_text(), report_time());
   if (!options.html.empty()) {
-    const std::string page = page_html(compose(run, version_text(), core::SystemClock().now()));
-    if (options.html != "-") {
-      if (const auto done = report::write_page(options.html, page); !done) {
-        return say(kFailed, done.error().message);
-      }
-      std::cerr << options.html << ": " << run.issues.size()
-                << (run.issues.size() == 1 ? " issue, " : " issues, ") << page.size() << " bytes\n";
-    } else {
-      std::cout << page;
-    }
+    if (const int code = write(options.html, page_html(page), run); code != kOk) return code;
+  }
+  if (!options.markdown.empty()) {
+    const std::string text = page_markdown(page, report::kMarkdownSections);
+    if (const int code = write(options.markdown, text, run); code != kOk) return code;
   }
   if (options.json) {
     std::cout << report_json(run) << "\n";
-  } else if (options.html.empty()) {
-    std::cout << page_text(compose(run, version_text(), core::SystemClock().now()));
+  } else if (options.html.empty() && options.markdown.empty()) {
+    std::cout << page_text(page);
   }
   return std::cout.flush().good() ? kOk : kFailed;
+}
+
+/// The run that is meant, with where it was read and what it was judged by.
+core::Result<RunReport> meant(const Gathering::Attempts& attempts, const ReportOptions& options,
+                              const std::string& source, std::string judged_by,
+                              std::uint64_t gaps) {
+  if (attempts.empty()) return core::Error{core::Code::not_found, "no run in " + source};
+  const auto found = chosen(attempts, options);
+  if (!found) return found.error();
+  RunReport run = **found;
+  run.source = source;
+  run.judged_by = std::move(judged_by);
+  run.gaps = gaps;
+  return run;
 }
 
 int report_recording(const ReportOptions& options);
@@ -115,6 +149,12 @@ bool to_be_judged(const ReportOptions& options, const Gathering& gathering) {
          !options.out.starts_with("kafka://");
 }
 
+core::Status read_events(ingest::Transport& transport, core::RecordHandler apply) {
+  auto source = view_source(transport);
+  if (!source) return source.error();
+  return read_to_end(**source, apply, kReportPatience);
+}
+
 int report_live(const ReportOptions& options) {
   const auto moment = parse_moment(options.at, core::SystemClock().now());
   if (!moment) return say(kUsage, moment.error().message);
@@ -122,19 +162,27 @@ int report_live(const ReportOptions& options) {
   if (const auto opened = looking.open(options.config_file, options.out); !opened) {
     return refuse(opened.error());
   }
-  auto source = view_source(looking.transport());
-  if (!source) return refuse(source.error());
   Gathering gathering;
   const auto apply = [&](const core::RecordView& record) {
     const bool event = record.topic == core::topic::kRegistry ||
                        record.topic == core::topic::kIssues || record.topic == core::topic::kAcks;
     if (event && moment->holds(record)) gathering.apply(record);
   };
-  if (const auto read = read_to_end(**source, apply, kReportPatience); !read)
-    return refuse(read.error());
+  if (const auto read = read_events(looking.transport(), apply); !read) return refuse(read.error());
   if (to_be_judged(options, gathering)) return report_recording(options);
-  return show(gathering.attempts(), options, looking.transport().describe() + moment->text(),
-              "the rules of the cluster", 0);
+  auto run = meant(gathering.attempts(), options, looking.transport().describe() + moment->text(),
+                   "the rules of the cluster", 0);
+  if (!run) return say(kFailed, run.error().message);
+  // Once more: who was told of which issue is known by the issues.
+  report::Aftermath aftermath(*run);
+  const auto look_on = [&](const core::RecordView& record) {
+    if (moment->holds(record)) aftermath.apply(record);
+  };
+  if (const auto read = read_events(looking.transport(), look_on); !read) {
+    return refuse(read.error());
+  }
+  aftermath.tell(*run);
+  return show(std::move(*run), options, looking.transport());
 }
 
 int report_recording(const ReportOptions& options) {
@@ -153,8 +201,10 @@ int report_recording(const ReportOptions& options) {
       [&] { (*judge)->collect(); });
   if (!end) return say(kUnreachable, end.error().message);
   (*judge)->finish();
-  return show(report::attempts_of((*judge)->judgement(), rules), options, (*transport)->describe(),
-              rules.from, end->gaps);
+  auto run = meant(report::attempts_of((*judge)->judgement(), rules), options,
+                   (*transport)->describe(), rules.from, end->gaps);
+  if (!run) return say(kFailed, run.error().message);
+  return show(std::move(*run), options, **transport);
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ struct ReportOptions {
   bool judge = false;  // judge the directory `out` now instead of reading what was told there
   RuleChoice rules;    // with `judge`
   std::string at;  // a past moment (app/recordings/moment.h), of what was told; empty: the present
-  std::string html;  // write the page into this file; "-": to stdout
+  std::string html;      // write the page into this file; "-": to stdout
+  std::string markdown;  // the beginning of it as Markdown into this file; "-": to stdout
   bool json = false;
 };
 

@@ -1,55 +1,17 @@
 #include "app/report/chart_svg.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
-#include <limits>
 
 #include "app/report/axis.h"
+#include "app/report/svg_parts.h"
 #include "core/html_text.h"
 
 namespace tocsin::app::report {
 namespace {
 
-constexpr double kWidth = 720;
-constexpr double kLeft = 64;
-constexpr double kRight = 708;
 constexpr double kNames = 220;  // width of the names beside lying bars
-constexpr std::size_t kColours = 8;
 constexpr double kManyDecades = 1000;
-
-std::string px(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f", std::isfinite(value) ? value : 0.0);
-  return text.data();
-}
-
-std::string open(double height, const std::string& label) {
-  return "<svg viewBox=\"0 0 " + px(kWidth) + " " + px(height) + "\" role=\"img\" aria-label=\"" +
-         core::html_escaped(label) + "\">";
-}
-
-std::string line(double x1, double y1, double x2, double y2, const char* kind) {
-  return "<line class=\"" + std::string(kind) + "\" x1=\"" + px(x1) + "\" y1=\"" + px(y1) +
-         "\" x2=\"" + px(x2) + "\" y2=\"" + px(y2) + "\"/>";
-}
-
-std::string text(double x, double y, const std::string& words, const char* anchor = "start") {
-  return "<text x=\"" + px(x) + "\" y=\"" + px(y) + "\" text-anchor=\"" + anchor + "\">" +
-         core::html_escaped(words) + "</text>";
-}
-
-std::string rect(double x, double y, double width, double height, const std::string& kind,
-                 const std::string& title = "") {
-  const std::string head = "<rect class=\"" + kind + "\" x=\"" + px(x) + "\" y=\"" + px(y) +
-                           "\" width=\"" + px(std::max(width, 0.0)) + "\" height=\"" + px(height) +
-                           "\"";
-  return title.empty() ? head + "/>"
-                       : head + "><title>" + core::html_escaped(title) + "</title></rect>";
-}
-
-std::string colour(std::size_t i) { return "c" + std::to_string(i % kColours); }
 
 /// As much of a name as stands beside a bar.
 std::string shortened(const std::string& name) {
@@ -62,26 +24,6 @@ std::string shortened(const std::string& name) {
     out += one;
   }
   return out;
-}
-
-struct Bounds {
-  double low = std::numeric_limits<double>::infinity();
-  double high = -std::numeric_limits<double>::infinity();
-  void take(double value) {
-    if (!std::isfinite(value)) return;
-    low = std::min(low, value);
-    high = std::max(high, value);
-  }
-  [[nodiscard]] bool any() const { return low <= high; }
-};
-
-std::string legend(const std::vector<std::string>& names) {
-  std::string out = "<ul class=\"legend\">";
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    out += "<li><span class=\"swatch " + colour(i) + "\"></span>" + core::html_escaped(names[i]) +
-           "</li>";
-  }
-  return out + "</ul>";
 }
 
 // Pieces of a line between its gaps; a single point is a dot.
@@ -120,8 +62,8 @@ std::string svg(const LineChart& chart) {
   constexpr double kHeight = 260;
   constexpr double kTop = 12;
   constexpr double kBottom = 218;
-  Bounds across;
-  Bounds up;
+  ChartBounds across;
+  ChartBounds up;
   std::vector<std::string> names;
   for (const auto& series : chart.series) {
     names.push_back(series.name);
@@ -132,40 +74,40 @@ std::string svg(const LineChart& chart) {
   }
   if (!across.any() || !up.any()) return "";
   const bool logarithmic = up.low > 0 && up.high / up.low >= kManyDecades;
-  const Axis x(across.low, across.high, kLeft, kRight);
+  const Axis x(across.low, across.high, kChartLeft, kChartRight);
   const Axis y(up.low, up.high, kBottom, kTop, logarithmic);
-  std::string out = open(kHeight, chart.y + " over " + chart.x);
+  std::string out = svg_open(kHeight, chart.y + " over " + chart.x);
   for (const double tick : y.ticks(5)) {
-    out += line(kLeft, y.at(tick), kRight, y.at(tick), "grid") +
-           text(kLeft - 6, y.at(tick) + 4, number_text(tick), "end");
+    out += svg_line(kChartLeft, y.at(tick), kChartRight, y.at(tick), "grid") +
+           svg_text(kChartLeft - 6, y.at(tick) + 4, number_text(tick), "end");
   }
   for (const double tick : x.ticks(8)) {
-    out += text(x.at(tick), kBottom + 16, number_text(tick), "middle");
+    out += svg_text(x.at(tick), kBottom + 16, number_text(tick), "middle");
   }
-  out += line(kLeft, kBottom, kRight, kBottom, "axis") +
-         text((kLeft + kRight) / 2, kHeight - 6, chart.x, "middle");
+  out += svg_line(kChartLeft, kBottom, kChartRight, kBottom, "axis") +
+         svg_text((kChartLeft + kChartRight) / 2, kHeight - 6, chart.x, "middle");
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
-    out += drawn(chart.series[i], colour(i) + (i >= kColours ? " dashed" : ""), x, y);
+    out += drawn(chart.series[i], svg_colour(i) + (i >= kChartColours ? " dashed" : ""), x, y);
   }
-  return out + "</svg>" + legend(names) +
+  return out + "</svg>" + chart_legend(names) +
          (logarithmic ? "<p class=\"quiet\">logarithmic scale</p>" : "");
 }
 
 std::string svg(const BarChart& chart) {
   constexpr double kRow = 22;
-  Bounds bounds;
+  ChartBounds bounds;
   bounds.take(0);
   for (const auto& [name, value] : chart.bars) bounds.take(value);
-  const Axis axis(bounds.low, bounds.high, kNames, kRight - 90);
-  std::string out = open(kRow * static_cast<double>(chart.bars.size()) + 4, "bars");
+  const Axis axis(bounds.low, bounds.high, kNames, kChartRight - 90);
+  std::string out = svg_open(kRow * static_cast<double>(chart.bars.size()) + 4, "bars");
   for (std::size_t i = 0; i < chart.bars.size(); ++i) {
     const auto& [name, value] = chart.bars[i];
     const double top = kRow * static_cast<double>(i) + 2;
     const double from = std::isfinite(value) ? std::min(axis.at(0), axis.at(value)) : 0;
     const double to = std::isfinite(value) ? std::max(axis.at(0), axis.at(value)) : 0;
-    out += text(kNames - 8, top + 14, shortened(name), "end");
-    if (std::isfinite(value)) out += rect(from, top + 2, to - from, kRow - 6, "bar c0", name);
-    out += text(std::max(to, kNames) + 6, top + 14, number_text(value) + chart.unit);
+    out += svg_text(kNames - 8, top + 14, shortened(name), "end");
+    if (std::isfinite(value)) out += svg_rect(from, top + 2, to - from, kRow - 6, "bar c0", name);
+    out += svg_text(std::max(to, kNames) + 6, top + 14, number_text(value) + chart.unit);
   }
   return out + "</svg>";
 }
@@ -174,23 +116,23 @@ std::string svg(const Shares& chart) {
   double whole = 0;
   for (const auto& [name, percent] : chart.parts) whole += std::isfinite(percent) ? percent : 0;
   if (!(whole > 0)) return "";
-  std::string out = open(36, "shares");
+  std::string out = svg_open(36, "shares");
   std::vector<std::string> names;
   double at = 0;
   for (std::size_t i = 0; i < chart.parts.size(); ++i) {
     const auto& [name, percent] = chart.parts[i];
-    const double width = std::isfinite(percent) ? kWidth * percent / whole : 0;
+    const double width = std::isfinite(percent) ? kChartWidth * percent / whole : 0;
     const std::string words = name + " " + number_text(percent) + " %";
-    out += rect(at, 4, width, 28, colour(i), words);
+    out += svg_rect(at, 4, width, 28, svg_colour(i), words);
     at += width;
     names.push_back(words);
   }
-  return out + "</svg>" + legend(names);
+  return out + "</svg>" + chart_legend(names);
 }
 
 std::string svg(const BoxChart& chart) {
   constexpr double kRow = 26;
-  Bounds bounds;
+  ChartBounds bounds;
   if (chart.unit == "%") {
     bounds.take(0);
     bounds.take(100);
@@ -200,22 +142,22 @@ std::string svg(const BoxChart& chart) {
     bounds.take(box.max);
   }
   if (!bounds.any()) return "";
-  const Axis axis(bounds.low, bounds.high, kNames, kRight - 12);
+  const Axis axis(bounds.low, bounds.high, kNames, kChartRight - 12);
   const double bottom = kRow * static_cast<double>(chart.boxes.size()) + 4;
-  std::string out = open(bottom + 22, "spread in " + chart.unit);
+  std::string out = svg_open(bottom + 22, "spread in " + chart.unit);
   for (const double tick : axis.ticks(8)) {
-    out += line(axis.at(tick), 2, axis.at(tick), bottom, "grid") +
-           text(axis.at(tick), bottom + 16, number_text(tick), "middle");
+    out += svg_line(axis.at(tick), 2, axis.at(tick), bottom, "grid") +
+           svg_text(axis.at(tick), bottom + 16, number_text(tick), "middle");
   }
   for (std::size_t i = 0; i < chart.boxes.size(); ++i) {
     const auto& box = chart.boxes[i];
     const double middle = kRow * (static_cast<double>(i) + 0.5) + 2;
-    out += text(kNames - 8, middle + 4, shortened(box.name), "end") +
-           line(axis.at(box.min), middle, axis.at(box.max), middle, "whisker") +
-           rect(axis.at(box.p05), middle - 8, axis.at(box.p95) - axis.at(box.p05), 16, "box c0",
-                box.name + ": p05 " + number_text(box.p05) + ", p50 " + number_text(box.p50) +
-                    ", p95 " + number_text(box.p95)) +
-           line(axis.at(box.p50), middle - 9, axis.at(box.p50), middle + 9, "median");
+    out += svg_text(kNames - 8, middle + 4, shortened(box.name), "end") +
+           svg_line(axis.at(box.min), middle, axis.at(box.max), middle, "whisker") +
+           svg_rect(axis.at(box.p05), middle - 8, axis.at(box.p95) - axis.at(box.p05), 16, "box c0",
+                    box.name + ": p05 " + number_text(box.p05) + ", p50 " + number_text(box.p50) +
+                        ", p95 " + number_text(box.p95)) +
+           svg_line(axis.at(box.p50), middle - 9, axis.at(box.p50), middle + 9, "median");
   }
   return out + "</svg><p class=\"quiet\">" + core::html_escaped(chart.unit) +
          "; box p05 to p95, mark p50, line min to max</p>";
@@ -224,23 +166,23 @@ std::string svg(const BoxChart& chart) {
 std::string svg(const Timeline& chart) {
   constexpr double kRow = 22;
   if (chart.lanes.empty()) return "";
-  const Axis axis(chart.from, chart.to, kNames, kRight - 12);
+  const Axis axis(chart.from, chart.to, kNames, kChartRight - 12);
   const double bottom = kRow * static_cast<double>(chart.lanes.size()) + 4;
-  std::string out = open(bottom + 34, "issues over " + chart.x);
+  std::string out = svg_open(bottom + 34, "issues over " + chart.x);
   for (const double tick : axis.ticks(8)) {
-    out += line(axis.at(tick), 2, axis.at(tick), bottom, "grid") +
-           text(axis.at(tick), bottom + 15, number_text(tick), "middle");
+    out += svg_line(axis.at(tick), 2, axis.at(tick), bottom, "grid") +
+           svg_text(axis.at(tick), bottom + 15, number_text(tick), "middle");
   }
-  out += text((kNames + kRight) / 2, bottom + 30, chart.x, "middle");
+  out += svg_text((kNames + kChartRight) / 2, bottom + 30, chart.x, "middle");
   for (std::size_t i = 0; i < chart.lanes.size(); ++i) {
     const auto& lane = chart.lanes[i];
     const double top = kRow * static_cast<double>(i) + 2;
-    out += text(kNames - 8, top + 15, shortened(lane.name), "end");
+    out += svg_text(kNames - 8, top + 15, shortened(lane.name), "end");
     for (const auto& span : lane.spans) {
       const double from = axis.at(span.from);
       const double width = std::max(axis.at(span.to) - from, 4.0);
-      out += rect(std::min(from, kRight - 12 - width), top + 4, width, kRow - 8, "g-" + span.grade,
-                  span.text);
+      out += svg_rect(std::min(from, kChartRight - 12 - width), top + 4, width, kRow - 8,
+                      "g-" + span.grade, span.text);
     }
   }
   return out + "</svg>";

@@ -12,5 +12,6 @@ std::string svg(const BarChart& chart);
 std::string svg(const Shares& chart);
 std::string svg(const BoxChart& chart);
 std::string svg(const Timeline& chart);
+std::string svg(const CurveChart& chart);
 
 }  // namespace tocsin::app::report

@@ -76,4 +76,59 @@ Table table_of(const Timeline& chart) {
   return out;
 }
 
+Table table_of(const CurveChart& chart) {
+  constexpr std::size_t kMostPoints = 200;
+  Table out{{chart.x, "mean", "least", "greatest", "not finite"}, {}};
+  const bool several = chart.series.size() > 1;
+  if (several) out.head.insert(out.head.begin(), "of");
+  for (const auto& series : chart.series) {
+    const std::size_t stride =
+        std::max<std::size_t>(1, (series.points.size() + kMostPoints - 1) / kMostPoints);
+    for (std::size_t i = 0; i < series.points.size(); ++i) {
+      const auto& point = series.points[i];
+      if (i % stride != 0 && !point.bad_at && i + 1 != series.points.size()) continue;
+      std::vector<std::string> row{number_text(point.x)};
+      for (const double value : {point.mean, point.low, point.high}) {
+        row.push_back(point.finite ? number_text(value) : "");
+      }
+      row.push_back(point.bad_at ? "at " + number_text(*point.bad_at) : "");
+      if (several) row.insert(row.begin(), series.name);
+      out.rows.push_back(std::move(row));
+      if (out.rows.size() == 2 * kMostPoints) return out;
+    }
+  }
+  return out;
+}
+
+std::string sentence_of(const CurveChart& chart, const CurveChart::Series& series) {
+  const CurveChart::Point* first = nullptr;
+  const CurveChart::Point* last = nullptr;
+  const CurveChart::Point* least = nullptr;
+  const CurveChart::Point* most = nullptr;
+  std::optional<double> bad;
+  for (const auto& point : series.points) {
+    if (point.bad_at && !bad) bad = point.bad_at;
+    if (!point.finite) continue;
+    if (first == nullptr) first = &point;
+    last = &point;
+    if (least == nullptr || point.low < least->low) least = &point;
+    if (most == nullptr || point.high > most->high) most = &point;
+  }
+  std::string out = series.name;
+  if (!series.points.empty()) {
+    out += ", " + chart.x + "s " + number_text(series.points.front().x) + " to " +
+           number_text(series.points.back().x + chart.width - 1);
+  }
+  out += ":";
+  if (first == nullptr) {
+    out += " no finite number";
+  } else {
+    out += " from " + number_text(first->mean) + " to " + number_text(last->mean) + ", least " +
+           number_text(least->low) + " at " + number_text(least->x) + ", greatest " +
+           number_text(most->high) + " at " + number_text(most->x);
+  }
+  if (bad) out += "; not finite for the first time at " + number_text(*bad);
+  return out + ".";
+}
+
 }  // namespace tocsin::app::report

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "app/report/aftermath.h"
 #include "app/report/run_report.h"
 #include "app/report/sections.h"
 #include "app/view/run_card.h"
@@ -49,19 +50,25 @@ Section card_section(const RunReport& report) {
   const std::vector<AnsweredQuestion> card = card_of_report(report);
   Section out{"Run card: " + card_counts(card), {}};
   Table table{{"answer", "question", "about", "numbers"}, {}};
+  Table unasked{{"question", "why it was not asked"}, {}};
   for (const AnsweredQuestion& one : card) {
     const std::string asks(one.question->asks);
-    if (one.lines.empty()) table.rows.push_back({one.answer, asks, "", one.why});
+    if (one.lines.empty()) unasked.rows.push_back({asks, one.why});
     for (const CardLine& line : one.lines) {
       table.rows.push_back({line.answer, asks, line.subject, line.numbers});
     }
   }
-  out.add(std::move(table));
+  if (!table.rows.empty()) out.add(std::move(table));
+  if (!unasked.rows.empty()) {  // no holes where an answer would be
+    Group folded{"questions that were not asked, and why", {}};
+    folded.blocks.push_back(Block{std::move(unasked)});
+    out.add(std::move(folded));
+  }
   return out;
 }
 
 /// What this report could have shown, and why it does not.
-Section missing_section(const RunReport& report) {
+Section missing_section(const RunReport& report, bool curves) {
   Section out{"What this report lacks", {}};
   Table table;
   for (const std::string_view type : {"profiler_report", "create_xgboost_report"}) {
@@ -77,6 +84,10 @@ Section missing_section(const RunReport& report) {
       table.rows.push_back(
           {about, rule->rule + ": " + (rule->reason.empty() ? "no data" : rule->reason)});
     }
+  }
+  if (!curves) {
+    table.rows.push_back({"curves of the training",
+                          "no values are kept here; the server's page has them, and its report"});
   }
   if (report.gaps > 0) {
     table.rows.push_back({"records", "missing in " + std::to_string(report.gaps) + " places"});
@@ -98,6 +109,30 @@ core::Value checkpoint_value(const RunReport& report) {
                         {"step", report.checkpoint->step}};
 }
 
+core::Value stop_value(const RunReport& report) {
+  if (!report.stop) return {};
+  const core::StopTold& stop = *report.stop;
+  return core::ValueMap{{"state", stop.state},
+                        {"mode", stop.mode},
+                        {"requested_by", stop.requested_by},
+                        {"rule", stop.rule.empty() ? core::Value() : core::Value(stop.rule)},
+                        {"requested_at", core::to_rfc3339(stop.requested_at)},
+                        {"step", stop.step ? core::Value(*stop.step) : core::Value()}};
+}
+
+core::ValueList message_values(const RunReport& report) {
+  core::ValueList out;
+  for (const MessageSent& one : report.messages) {
+    out.push_back(core::ValueMap{{"at", core::to_rfc3339(one.at)},
+                                 {"receiver", one.receiver},
+                                 {"type", one.way},
+                                 {"about", one.about},
+                                 {"state", one.state},
+                                 {"answer", one.answer}});
+  }
+  return out;
+}
+
 core::Value parsed(const std::string& json) {
   const auto value = core::parse_json(json, kMaxIssue);
   return value ? *value : core::Value();
@@ -112,7 +147,8 @@ const core::ValueMap* summary_of(const RunReport& report, std::string_view rule_
   return nullptr;
 }
 
-Page compose(const RunReport& report, const std::string& version, core::WallTime made) {
+Page compose(const RunReport& report, Section curves, const std::string& version,
+             core::WallTime made) {
   Page page;
   page.title = title_of(report);
   const auto fact = [&](const char* name, const std::string& value) {
@@ -122,19 +158,22 @@ Page compose(const RunReport& report, const std::string& version, core::WallTime
   fact("attempt", std::to_string(report.run.attempt));
   fact("state", report.outcome.empty() ? "not over, as far as is known: this is told so far"
                                        : report.outcome);
-  fact("started", report.started ? core::to_rfc3339(*report.started) : "");
-  fact("last heard of", report.newest ? core::to_rfc3339(*report.newest) : "");
+  fact("started", report.started ? moment_text(*report.started) : "");
+  fact("last heard of", report.newest ? moment_text(*report.newest) : "");
   fact("step", report.step ? std::to_string(*report.step) : "");
   fact("checkpoint", report.checkpoint ? place_of(*report.checkpoint) : "");
   fact("workers", report.world_size > 0 ? std::to_string(report.world_size) : "");
   fact("issues", std::to_string(report.issues.size()));
   fact("read from", report.source);
   fact("judged by", report.judged_by);
-  fact("report made", core::to_rfc3339(made) + " by " + version);
+  fact("report made", moment_text(made) + " by " + version);
   const auto add = [&](Section section) {
     if (!section.blocks.empty()) page.sections.push_back(std::move(section));
   };
   add(issue_section(report));
+  add(aftermath_section(report));
+  const bool with_curves = !curves.blocks.empty();
+  add(std::move(curves));
   add(card_section(report));
   for (Section& one : profiler_sections(report)) add(std::move(one));
   if (const auto* xgboost = summary_of(report, "create_xgboost_report")) {
@@ -142,7 +181,8 @@ Page compose(const RunReport& report, const std::string& version, core::WallTime
   }
   for (Section& one : other_sections(report)) add(std::move(one));
   add(rule_section(report));
-  add(missing_section(report));
+  add(missing_section(report, with_curves));
+  page.json = report_json(report);
   page.note =
       "Recommendations are for information: whether they fit is for the people of the job to say. "
       "Nothing in this page is loaded from anywhere, and nobody is told that it was opened.";
@@ -184,6 +224,8 @@ std::string report_json(const RunReport& report) {
       {"checkpoint", checkpoint_value(report)},
       {"workers",
        report.world_size > 0 ? core::Value(std::int64_t{report.world_size}) : core::Value()},
+      {"stop", stop_value(report)},
+      {"messages", message_values(report)},
       {"source", report.source},
       {"judged_by", report.judged_by},
       {"gaps", report.gaps},

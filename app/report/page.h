@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -82,6 +83,33 @@ struct Timeline {
   std::vector<Lane> lanes;
 };
 
+/// Lines over steps as they are stored, with what happened at which step. Between `low` and `high`
+/// lies what one point stands for; a point without finite numbers has neither.
+struct CurveChart {
+  struct Point {
+    double x = 0;
+    double low = 0;
+    double mean = 0;
+    double high = 0;
+    bool finite = true;                 // some of its numbers are
+    std::optional<double> bad_at = {};  // the first x of those that are not
+  };
+  struct Series {
+    std::string name;
+    std::vector<Point> points;
+  };
+  struct Mark {
+    double x = 0;
+    std::string kind;  // sign | alarm | stop | checkpoint
+    std::string text;
+  };
+  std::string title;
+  std::string x;
+  double width = 1;  // of what one point stands for, in steps
+  std::vector<Series> series;
+  std::vector<Mark> marks;
+};
+
 struct Block;
 
 /// What is folded up until somebody asks for it; `aside`: left out of a text.
@@ -92,7 +120,9 @@ struct Group {
 };
 
 struct Block {
-  std::variant<Paragraph, Table, LineChart, BarChart, Shares, BoxChart, Matrix, Timeline, Group> of;
+  std::variant<Paragraph, Table, LineChart, BarChart, Shares, BoxChart, Matrix, Timeline,
+               CurveChart, Group>
+      of;
 };
 
 struct Section {
@@ -109,14 +139,21 @@ struct Page {
   std::string title;
   std::vector<std::pair<std::string, std::string>> facts;  // name, value
   std::vector<Section> sections;
-  std::string note;  // at the end
+  std::string note;       // at the end
+  std::string json = {};  // the same for programs, which the page carries; empty: it carries none
 };
 
 /// One self-contained file without any script: everything that came from outside is escaped, and the
 /// page allows itself nothing but its own style.
 std::string page_html(const Page& page);
+/// What the page allows itself: its own style, which is named by its hash.
+std::string page_policy();
 /// The same for a terminal; charts are tables there.
 std::string page_text(const Page& page);
+/// Of page_markdown(): issues, what was done, how the training went.
+inline constexpr std::size_t kMarkdownSections = 3;
+/// For the text of a merge request: the facts, and the first `sections`; of charts their sentence.
+std::string page_markdown(const Page& page, std::size_t sections);
 
 /// Six digits: 0.000123457, 1e-07, 1048576; NaN and ∞ in words.
 std::string number_text(double value);

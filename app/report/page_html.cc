@@ -1,11 +1,13 @@
 #include <array>
 #include <cmath>
-#include <cstdio>
+#include <cstdint>
+#include <string_view>
 
 #include "app/report/chart_svg.h"
 #include "app/report/chart_table.h"
 #include "app/report/page.h"
 #include "core/html_text.h"
+#include "core/identity.h"
 
 namespace tocsin::app::report {
 namespace {
@@ -40,7 +42,13 @@ svg text{font-size:11px;fill:var(--quiet)}.grid{stroke:var(--rule);stroke-width:
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:2px 16px;margin:0;padding:0;font-size:.88em}
 .g-info{fill:var(--c5)}.g-warning{fill:var(--c4)}.g-error{fill:var(--c1)}.g-critical{fill:var(--bad)}
 .h0{background:transparent}.h1{background:rgba(0,114,178,.12)}.h2{background:rgba(0,114,178,.25)}.h3{background:rgba(0,114,178,.4)}.h4{background:rgba(0,114,178,.6)}
-@media print{nav{display:none}details{background:none}}
+.band{opacity:.2;stroke:none}.notfinite{fill:var(--bad)}.mark{stroke:currentColor;stroke-width:1;stroke-dasharray:3 2}
+svg g[class] text{fill:currentColor}.m-sign{color:var(--c4)}.m-alarm{color:var(--bad)}.m-stop{color:var(--c0)}.m-checkpoint{color:var(--c2)}
+.marks{list-style:none;margin:0;padding:0;font-size:.88em}figure{margin:20px 0}figcaption{font-weight:600}figure p{margin:2px 0}
+@page{margin:14mm}
+@media print{nav{display:none}details{background:none}body{max-width:none;padding:0}figure,tr,svg{break-inside:avoid}
+details::details-content{content-visibility:visible;height:auto}}
+@media(max-width:600px){body{padding:12px}figure svg text{font-size:19px}dl{grid-template-columns:1fr}dt{margin-top:6px}}
 )css";
 
 std::string html_of(const std::vector<Block>& blocks);
@@ -108,6 +116,14 @@ std::string html_of(const Matrix& block) {
   return out + "</tbody></table></div>";
 }
 
+std::string html_of(const CurveChart& block) {
+  std::string out = "<figure><figcaption>" + core::html_escaped(block.title) + "</figcaption>";
+  for (const auto& series : block.series) {
+    out += "<p class=\"quiet\">" + core::html_escaped(sentence_of(block, series)) + "</p>";
+  }
+  return out + svg(block) + numbers(table_of(block)) + "</figure>";
+}
+
 std::string html_of(const Group& block) {
   return "<details><summary>" + core::html_escaped(block.title) + "</summary>" +
          html_of(block.blocks) + "</details>";
@@ -121,13 +137,44 @@ std::string html_of(const std::vector<Block>& blocks) {
   return out;
 }
 
+/// SHA-256 of the style in base64, as a policy names it.
+std::string hash_of_style() {
+  static constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const auto digest = core::sha256(kStyle);
+  std::string out;
+  for (std::size_t i = 0; i < digest.size(); i += 3) {
+    std::uint32_t three = 0;
+    for (std::size_t j = 0; j < 3; ++j) {
+      three = three << 8U | (i + j < digest.size() ? digest[i + j] : 0U);
+    }
+    for (unsigned shift = 18; shift <= 18; shift -= 6) out += kDigits[three >> shift & 63U];
+  }
+  out.back() = '=';  // 32 bytes leave one digit over
+  return out;
+}
+
+/// Data, which no browser runs; '<' is written so that no text of a training ends the element.
+std::string inert_json(const std::string& json) {
+  if (json.empty()) return "";
+  std::string out = "<script type=\"application/json\" id=\"report\">";
+  for (const char one : json) out += one == '<' ? std::string("\\u003c") : std::string(1, one);
+  return out + "</script>\n";
+}
+
 }  // namespace
+
+std::string page_policy() {
+  return "default-src 'none'; style-src 'sha256-" + hash_of_style() +
+         "'; base-uri 'none'; form-action 'none'";
+}
 
 std::string page_html(const Page& page) {
   std::string out =
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n<meta "
-      "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n<meta name=\"viewport\" "
+      "http-equiv=\"Content-Security-Policy\" content=\"" +
+      page_policy() +
+      "\">\n<meta name=\"viewport\" "
       "content=\"width=device-width,initial-scale=1\">\n<meta name=\"referrer\" "
       "content=\"no-referrer\">\n<title>" +
       core::html_escaped(page.title) + "</title>\n<style>" + kStyle +
@@ -146,7 +193,8 @@ std::string page_html(const Page& page) {
            core::html_escaped(page.sections[i].title) + "</h2>\n" +
            html_of(page.sections[i].blocks) + "</section>\n";
   }
-  return out + "<footer><p>" + core::html_escaped(page.note) + "</p></footer>\n</body></html>\n";
+  return out + "<footer><p>" + core::html_escaped(page.note) + "</p></footer>\n" +
+         inert_json(page.json) + "</body></html>\n";
 }
 
 }  // namespace tocsin::app::report

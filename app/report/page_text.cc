@@ -72,6 +72,15 @@ std::string text_of(const Chart& block) {
   return text_of(table);
 }
 
+std::string text_of(const CurveChart& block) {
+  std::string out;
+  for (const auto& series : block.series) {
+    out +=
+        "  " + core::visible(block.title) + "  " + core::visible(sentence_of(block, series)) + "\n";
+  }
+  return out;
+}
+
 std::string text_of(const Group& block) {
   return block.aside
              ? ""

@@ -10,6 +10,7 @@
 #include "app/report/page.h"
 #include "core/command.h"
 #include "core/issue.h"
+#include "core/run_told.h"
 
 namespace tocsin::app::report {
 
@@ -18,6 +19,16 @@ struct IssueTold {
   core::Issue first;
   core::Issue last;
   std::uint64_t reports = 0;
+};
+
+/// A message about issues of the run, as far as it came.
+struct MessageSent {
+  core::WallTime at{};
+  std::string receiver;
+  std::string way;     // "webhook"
+  std::string about;   // "digits: loss is NaN"; empty: the outbox has it no more
+  std::string state;   // delivered, dead, …
+  std::string answer;  // the newest, as the other side gave it
 };
 
 struct RunReport {
@@ -30,6 +41,8 @@ struct RunReport {
   std::optional<std::int64_t> step;          // newest
   std::uint32_t world_size = 0;              // workers; 0: not known
   std::optional<core::Ack> checkpoint;       // the answer to a stop that names one, and its node
+  std::optional<core::StopTold> stop;        // the newest that was asked
+  std::vector<MessageSent> messages;         // in the order in which they were decided
   std::vector<IssueTold> issues;             // in the order in which they began
   std::vector<core::RuleStatusEvent> rules;  // the newest status of each
   std::uint64_t gaps = 0;                    // places where records are missing
@@ -37,7 +50,9 @@ struct RunReport {
 
 /// Summary of the run, its issues, and what the rules sum up that do (docs/report.md). `made`: when
 /// the report is.
-Page compose(const RunReport& report, const std::string& version, core::WallTime made);
+/// `curves`: how the training went, where it is known; without blocks: it is not.
+Page compose(const RunReport& report, Section curves, const std::string& version,
+             core::WallTime made);
 /// The same for programs: the issues and the summaries as they are.
 std::string report_json(const RunReport& report);
 

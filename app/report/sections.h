@@ -28,6 +28,8 @@ void tell(const core::ValueMap& map, Section& out);
 std::optional<double> number_of(const core::Value* value);
 /// One line for a cell of a table.
 std::string cell_text(const core::Value& value);
+/// "2026-11-27T18:58:30.613Z": no finer than people read.
+std::string moment_text(core::WallTime time);
 /// The map of that name; an empty one when it is missing.
 const core::ValueMap& map_at(const core::ValueMap& map, std::string_view name);
 

@@ -1,5 +1,6 @@
 // Values of any shape as blocks of a report.
 #include <algorithm>
+#include <chrono>
 
 #include "app/report/sections.h"
 #include "app/view/summary_text.h"
@@ -87,6 +88,10 @@ Block block_of(const core::Value& value) {
 }
 
 }  // namespace
+
+std::string moment_text(core::WallTime time) {
+  return core::to_rfc3339(core::WallTime(std::chrono::floor<std::chrono::milliseconds>(time)));
+}
 
 const core::ValueMap& map_at(const core::ValueMap& map, std::string_view name) {
   static const core::ValueMap kNone;

@@ -3,9 +3,11 @@
 #include <filesystem>
 #include <utility>
 
+#include "app/report/curve_sections.h"
 #include "app/report/gather.h"
 #include "app/report/page_file.h"
 #include "core/topics.h"
+#include "insights/insights.h"
 
 namespace tocsin::app {
 namespace {
@@ -75,6 +77,17 @@ bool ReportsStage::work(const core::JobEvent& event, const Instant& now,
   return true;
 }
 
+report::Section ReportsStage::curves_of(const report::RunReport& report) const {
+  if (options_.curves.empty()) return {};
+  const auto reader = insights::SeriesReader::open(options_.curves);
+  auto section = reader ? report::curve_section(**reader, report)
+                        : core::Result<report::Section>(reader.error());
+  if (section) return std::move(*section);
+  log_.warn("report_without_curves",
+            {{"run", core::to_text(report.run.uid)}, {"error", section.error().message}});
+  return {};
+}
+
 core::RuleStatusEvent ReportsStage::write(const core::JobEvent& event,
                                           const core::Result<report::RunReport>& told,
                                           core::WallTime now) {
@@ -94,7 +107,8 @@ core::RuleStatusEvent ReportsStage::write(const core::JobEvent& event,
   if (!told) return failed(told.error().message);
   std::error_code ignored;  // what it comes to, writing says
   std::filesystem::create_directories(options_.dir, ignored);
-  const std::string page = report::page_html(report::compose(*told, options_.version, now));
+  const std::string page =
+      report::page_html(report::compose(*told, curves_of(*told), options_.version, now));
   if (const auto done = report::write_page(path, page); !done) return failed(done.error().message);
   written_.add();
   const auto issues = static_cast<std::int64_t>(told->issues.size());

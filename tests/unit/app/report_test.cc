@@ -7,6 +7,7 @@
 #include <random>
 
 #include "app/report/axis.h"
+#include "app/report/chart_svg.h"
 #include "app/report/gather.h"
 #include "app/report/page.h"
 #include "app/report/run_report.h"
@@ -44,7 +45,7 @@ RunReport with_summary(const std::string& type, ValueMap summary) {
 }
 
 std::string html_of_report(const RunReport& report) {
-  return page_html(compose(report, "tocsin test", core::WallTime{}));
+  return page_html(compose(report, {}, "tocsin test", core::WallTime{}));
 }
 
 TEST(ReportAxis, PlacesAndTicks) {
@@ -126,9 +127,9 @@ TEST(Report, TheLanesCountTheStepsOfOneModeAndSayWhatStandsApart) {
   found("exploding_tensor", core::Mode::train, 190);
   found("exploding_tensor", core::Mode::train, 191);
   found("overfit", core::Mode::eval, 8);
-  const std::string text = page_text(compose(report, "", core::WallTime{}));
+  const std::string text = page_text(compose(report, {}, "", core::WallTime{}));
   EXPECT_THAT(text, HasSubstr("1 of other modes count other steps"));
-  const std::string html = page_html(compose(report, "", core::WallTime{}));
+  const std::string html = page_html(compose(report, {}, "", core::WallTime{}));
   EXPECT_THAT(html, HasSubstr("train step"));
 }
 
@@ -224,7 +225,7 @@ TEST(Report, ASummaryOfAnyShapeMakesAPage) {
       const std::string html = html_of_report(report);
       EXPECT_THAT(html, HasSubstr("</html>"));
       EXPECT_EQ(html.find("<x>"), std::string::npos);
-      EXPECT_FALSE(page_text(compose(report, "", core::WallTime{})).empty());
+      EXPECT_FALSE(page_text(compose(report, {}, "", core::WallTime{})).empty());
     }
   }
 }
@@ -296,11 +297,98 @@ TEST(Report, NamesTheCheckpointOfAStopWithItsHost) {
     gathering.take(end);
     if (!answer_first) gathering.take(ack);
     const RunReport& report = gathering.attempts().at({ack.run, 1});
-    EXPECT_THAT(page_text(compose(report, "tocsin", {})),
+    EXPECT_THAT(page_text(compose(report, {}, "tocsin", {})),
                 HasSubstr("node-3:/c/357.pt, at step 357"));
     EXPECT_THAT(report_json(report),
                 HasSubstr(R"("checkpoint":{"path":"/c/357.pt","host":"node-3","step":357})"));
   }
+}
+
+CurveChart falling() {
+  CurveChart out;
+  out.title = "loss";
+  out.x = "step";
+  for (int i = 0; i < 5; ++i) {
+    CurveChart::Point point{double(i), 4.0 - i, 4.5 - i, 5.0 - i, true, {}};
+    if (i == 3) {
+      point.finite = false;
+      point.bad_at = 3;
+    }
+    if (out.series.empty()) out.series.push_back({"worker_0", {}});
+    out.series[0].points.push_back(point);
+  }
+  return out;
+}
+
+std::size_t times(const std::string& text, const std::string& part) {
+  std::size_t out = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1))
+    ++out;
+  return out;
+}
+
+TEST(ReportCurve, ShowsItsBandItsGapAndWhatIsNoNumber) {
+  const std::string html = page_html(page_with({falling()}));
+  EXPECT_EQ(times(html, "class=\"band c0\""), 1u);  // behind the gap there is one point
+  EXPECT_EQ(times(html, "class=\"line c0\""), 1u);
+  EXPECT_EQ(times(html, "class=\"dot c0\""), 1u);
+  EXPECT_EQ(times(html, "class=\"notfinite\""), 1u);
+  EXPECT_THAT(html,
+              HasSubstr("worker_0, steps 0 to 4: from 4.5 to 0.5, least 0 at 4, greatest 5 at 0; "
+                        "not finite for the first time at 3."));
+}
+
+TEST(ReportCurve, SignsAtOneStepStandBesideEachOtherAndAreListed) {
+  CurveChart chart = falling();
+  chart.marks = {{2, "alarm", "step 2: loss became <b>NaN"}, {2, "stop", "step 2: run stopped"}};
+  const std::string html = page_html(page_with({std::move(chart)}));
+  EXPECT_EQ(times(html, "step 2: loss became &lt;b&gt;NaN"), 2u);  // title and list
+  const auto sign = [&](const std::string& text) {
+    const std::size_t end = html.find(">" + text + "</text>");
+    const std::size_t begin = html.rfind("<text x=\"", end);
+    return html.substr(begin, html.find("\" y", begin) - begin);
+  };
+  EXPECT_NE(sign("■"), sign("▼"));
+}
+
+TEST(ReportCurve, WithoutAnyFiniteNumberIsDrawnToo) {
+  CurveChart chart = falling();
+  for (auto& point : chart.series[0].points) {
+    point.finite = false;
+    point.bad_at = point.x;
+  }
+  const std::string html = page_html(page_with({std::move(chart)}));
+  EXPECT_EQ(times(html, "class=\"notfinite\""), 5u);
+  EXPECT_THAT(html, HasSubstr("no finite number; not finite for the first time at 0."));
+  EXPECT_TRUE(svg(CurveChart{}).empty());
+}
+
+TEST(ReportCurve, OfGreatSpreadHasALogarithmicScaleThatLeavesOutWhatIsNotAboveZero) {
+  CurveChart chart = falling();
+  for (auto& point : chart.series[0].points) point = {point.x, 1, 1e6, 1e9, true, {}};
+  EXPECT_THAT(page_html(page_with({chart})), HasSubstr("logarithmic scale"));
+  chart.series[0].points[0].low = -1;
+  EXPECT_THAT(page_html(page_with({chart})), Not(HasSubstr("logarithmic scale")));
+}
+
+TEST(ReportMarkdown, NothingOfATrainingIsMarkup) {
+  Page page{"<script>`a`", {{"run", "[x](http://evil)"}}, {}, ""};
+  page.sections.push_back({"Issues", {Block{Table{{"what"}, {{"a|b @here"}}}}, Block{falling()}}});
+  page.sections.push_back({"Second", {Block{Paragraph{"hidden"}}}});
+  const std::string text = page_markdown(page, 1);
+  EXPECT_THAT(text, HasSubstr("# \\<script\\>\\`a\\`"));
+  EXPECT_THAT(text, HasSubstr("\\[x\\]\\(http://evil\\)"));
+  EXPECT_THAT(text, HasSubstr("| a\\|b \\@here |"));
+  EXPECT_THAT(text, HasSubstr("* **loss** worker\\_0, steps 0 to 4: from 4.5 to 0.5"));
+  EXPECT_THAT(text, Not(HasSubstr("hidden")));
+}
+
+TEST(ReportPage, CarriesDataThatEndsNoElement) {
+  Page page{"t", {}, {}, ""};
+  page.json = R"({"job":"</script><b>"})";
+  const std::string html = page_html(page);
+  EXPECT_THAT(html, HasSubstr(R"({"job":"\u003c/script>\u003cb>"}</script>)"));
+  EXPECT_EQ(times(html, "</script>"), 1u);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ batch lies and nobody waits for them; no element leaves the process. It takes Nu
 """
 
 import sys
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional
 
 from tocsin.ledger.fingerprints import LEAST, Kept, Pass, mixed
 from tocsin.tensors.torch_staging import Arrival

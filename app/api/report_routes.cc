@@ -1,0 +1,112 @@
+#include "app/api/report_routes.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "app/process/version.h"
+#include "app/report/aftermath.h"
+#include "app/report/curve_sections.h"
+#include "app/report/gather.h"
+#include "app/report/page.h"
+#include "app/report/page_file.h"
+#include "app/report/report_time.h"
+#include "app/serve/problem.h"
+#include "core/visible_text.h"
+
+namespace tocsin::app {
+namespace {
+
+struct ReportKind {
+  const char* ending;
+  const char* content_type;
+  const char* summary;
+};
+constexpr ReportKind kHtmlReport{"html", "text/html; charset=utf-8",
+                                 "Get the report about a run as one page without scripts"};
+constexpr ReportKind kJsonReport{"json", "application/json", "Get the report about a run"};
+constexpr ReportKind kMarkdownReport{"md", "text/markdown; charset=utf-8",
+                                     "Get the beginning of the report about a run as Markdown"};
+
+/// What the store has of the newest attempt; nullopt: nothing tells of the run but messages.
+std::optional<report::RunReport> stored_report(const std::vector<insights::KeptRecord>& events,
+                                               const std::string& source) {
+  report::Gathering gathering;
+  for (const auto& kept : events) gathering.apply(kept.view());
+  if (gathering.attempts().empty()) return std::nullopt;
+  report::RunReport out = std::prev(gathering.attempts().end())->second;
+  out.source = source;
+  out.judged_by = "the rules of the cluster";
+  report::Aftermath aftermath(out);
+  for (const auto& kept : events) aftermath.apply(kept.view());
+  aftermath.tell(out);
+  return out;
+}
+
+/// Without curves where none are kept: the report says so.
+report::Section stored_curves(ApiDesk& desk, const report::RunReport& report) {
+  const auto reader = desk.curves.reader();
+  if (!reader) return {};
+  auto section = report::curve_section(**reader, report);
+  return section ? std::move(*section) : report::Section{};
+}
+
+core::Result<report::RunReport> asked_report(ApiDesk& desk, const std::string& asked) {
+  auto store = desk.insights.reader();
+  if (!store) return store.error();
+  const auto line = (*store)->run(asked);
+  auto events = line ? (*store)->events_of(line->uid) : std::vector<insights::KeptRecord>{};
+  if (const auto status = (*store)->failure(); !status) return status.error();
+  auto report = stored_report(events, "the server's store");
+  if (!report) {
+    return core::Error{core::Code::not_found,
+                       "no run, or more than one, has a uid that begins with \"" +
+                           core::visible(asked, 100) + "\""};
+  }
+  return std::move(*report);
+}
+
+HttpAnswer show_report(ApiDesk& desk, const ApiCall& call, const ReportKind& kind) {
+  const auto report = asked_report(desk, call.request.in_path.find("run")->second);
+  if (!report) return problem(report.error());
+  std::string name = report::page_name(report->run);
+  name.replace(name.rfind("html"), std::string::npos, kind.ending);
+  HttpAnswer out{200, {}, kind.content_type, {}};
+  out.headers.emplace_back("Content-Disposition", "inline; filename=\"" + name + "\"");
+  if (&kind == &kJsonReport) {
+    out.body = report_json(*report) + "\n";
+    return out;
+  }
+  const report::Page page =
+      compose(*report, stored_curves(desk, *report), version_text(), report::report_time());
+  if (&kind == &kMarkdownReport) {
+    out.body = page_markdown(page, report::kMarkdownSections);
+    return out;
+  }
+  out.headers.emplace_back("Content-Security-Policy", "sandbox; " + report::page_policy());
+  out.body = page_html(page);
+  return out;
+}
+
+}  // namespace
+
+std::vector<ApiRoute> report_routes(ApiDesk& desk) {
+  std::vector<ApiRoute> out;
+  for (const ReportKind* kind : {&kHtmlReport, &kJsonReport, &kMarkdownReport}) {
+    ApiParameter run{"run", ParameterType::text, "its uid, or the beginning of it"};
+    run.in_path = true;
+    ApiReply reply{200, "the report of its newest attempt", "RunReport", kind->content_type};
+    if (kind != &kJsonReport) reply.schema = "Text";
+    out.push_back({"GET",
+                   "/api/v1/runs/{run}/report." + std::string(kind->ending),
+                   ApiRole::viewer,
+                   kind->summary,
+                   [&desk, kind](const ApiCall& call) { return show_report(desk, call, *kind); },
+                   {std::move(run)},
+                   {},
+                   {std::move(reply)}});
+  }
+  return out;
+}
+
+}  // namespace tocsin::app

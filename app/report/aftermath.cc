@@ -1,0 +1,151 @@
+#include "app/report/aftermath.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "app/report/sections.h"
+#include "core/labels.h"
+#include "core/topics.h"
+#include "ingest/ingest.h"
+
+namespace tocsin::app::report {
+namespace {
+
+constexpr std::size_t kMostMessages = 200;
+
+std::set<std::string> keys_of(const RunReport& report) {
+  std::set<std::string> out;
+  for (const IssueTold& told : report.issues) out.insert(core::issue_key(told.first.labels));
+  return out;
+}
+
+// Of this run alone: a view of all of them would hold every issue of a cluster.
+bool is_about(const core::RecordView& record, const core::RunUid& run) {
+  if (record.topic == core::topic::kAcks) {
+    const auto ack = ingest::decode_ack(record);
+    return ack && ack->run == run;
+  }
+  if (record.topic == core::topic::kCommands) {
+    const auto command = ingest::decode_command(record);
+    return command && (!command->command || command->command->run == run);
+  }
+  if (record.topic != core::topic::kRegistry) return false;
+  const auto decoded = ingest::decode_event(record);
+  const auto* job = decoded ? std::get_if<core::JobEvent>(&decoded->event) : nullptr;
+  return job != nullptr && job->run.uid == run;
+}
+
+std::string spaced(std::string words) {
+  for (char& one : words) one = one == '_' ? ' ' : one;
+  return words;
+}
+
+// "stopped at step 190, asked by rule exploding_tensor; 2 of 2 ranks stopped"
+std::string stop_words(const core::StopTold& stop) {
+  std::string out = spaced(stop.state);
+  if (stop.step) out += " at step " + std::to_string(*stop.step);
+  out += stop.rule.empty() ? ", asked by " + stop.requested_by : ", asked by rule " + stop.rule;
+  if (stop.answers.asked > 0) {
+    out += "; " + std::to_string(stop.answers.stopped) + " of " +
+           std::to_string(stop.answers.asked) + " ranks stopped";
+  }
+  if (stop.exit_code) out += "; exit code " + std::to_string(*stop.exit_code);
+  if (stop.state != "stopped" && !stop.reason.empty()) out += ": " + stop.reason;
+  return out;
+}
+
+// "loss is NaN, and 2 more issues": of those that the message names and the run has.
+std::string about_words(const RunReport& report, const core::Delivery& message) {
+  std::string out;
+  std::size_t more = 0;
+  for (const IssueTold& told : report.issues) {
+    const std::string key = core::issue_key(told.first.labels);
+    const bool named = std::any_of(message.issues.begin(), message.issues.end(),
+                                   [&](const auto& one) { return one.issue_key == key; });
+    if (named && out.empty()) {
+      out = told.first.summary;
+    } else if (named) {
+      ++more;
+    }
+  }
+  if (more == 0) return out;
+  return out + " And " + std::to_string(more) + (more == 1 ? " more issue." : " more issues.");
+}
+
+std::string checkpoint_words(const core::StopTold& stop) {
+  if (!stop.checkpoint) {
+    return stop.checkpoint_failure.empty() ? "" : "not saved: " + stop.checkpoint_failure;
+  }
+  return (stop.checkpoint->host.empty() ? "" : stop.checkpoint->host + ":") + stop.checkpoint->path;
+}
+
+}  // namespace
+
+Aftermath::Aftermath(const RunReport& about)
+    : run_(about.run.uid),
+      issues_(keys_of(about)),
+      messages_(HistoryFilter{{}, {}, {}, [this](const core::IssueRef& ref) {
+                                return issues_.count(ref.issue_key) > 0;
+                              }}) {}
+
+void Aftermath::apply(const core::RecordView& record) {
+  if (record.topic == core::topic::kRouterOutbox ||
+      record.topic == core::topic::kRouterDeliveries) {
+    messages_.apply(record);
+  } else if (is_about(record, run_)) {
+    view_.apply(record);
+  }
+}
+
+void Aftermath::tell(RunReport& into) {
+  view_.close_ended();
+  const auto stop = view_.stops().find(run_);
+  if (stop != view_.stops().end()) into.stop = stop->second.told;
+  for (const ToldMessage* message : messages_.messages()) {
+    MessageSent sent;
+    sent.at = message->decided;
+    sent.receiver = message->head.receiver;
+    sent.way = message->head.type;
+    sent.about = message->headline.empty() ? about_words(into, message->head) : message->headline;
+    sent.state = std::string(core::to_string(message->state()));
+    if (!message->steps.empty()) {
+      const DeliveryStep& last = message->steps.back();
+      sent.answer = last.delivery.code.empty() ? last.delivery.detail : last.delivery.code;
+      if (core::nanoseconds(sent.at) == 0) sent.at = last.at;
+    }
+    into.messages.push_back(std::move(sent));
+  }
+}
+
+Section aftermath_section(const RunReport& report) {
+  Section out{"What was done, and who was told", {}};
+  if (report.issues.empty() && !report.stop) return out;
+  Table done;
+  const auto row = [&](const char* name, const std::string& value) {
+    if (!value.empty()) done.rows.push_back({name, value});
+  };
+  row("stop", report.stop ? stop_words(*report.stop) : "nobody asked for one");
+  if (report.stop) row("checkpoint", checkpoint_words(*report.stop));
+  const std::string uid = core::to_text(report.run.uid).substr(0, 8);
+  row("reproduce", "tocsin issues reproduce " + uid);
+  row("judge again with other limits", "tocsin replay " + uid);
+  out.add(std::move(done));
+  if (report.messages.empty()) {
+    if (!report.issues.empty()) out.add(Paragraph{"Nobody was told."});
+    return out;
+  }
+  Table told{{"when", "receiver", "by", "about", "state", "answer"}, {}};
+  for (const MessageSent& one : report.messages) {
+    if (told.rows.size() == kMostMessages) break;
+    told.rows.push_back(
+        {moment_text(one.at), one.receiver, one.way, one.about, spaced(one.state), one.answer});
+  }
+  out.add(std::move(told));
+  if (report.messages.size() > kMostMessages) {
+    out.add(Paragraph{std::to_string(report.messages.size() - kMostMessages) +
+                      " more messages are not listed."});
+  }
+  return out;
+}
+
+}  // namespace tocsin::app::report
