@@ -150,6 +150,7 @@ core::Status Maker::reports() {
                        config_.topics.prefix,
                        options_.host + "-" + std::to_string(slot->number()),
                        version_text(),
+                       config_.insights.enabled ? insights_path(config_, "") : "",
                        config_.insights.enabled ? insights_path(config_, "curves.db") : ""};
   parts_.slots.push_back(std::move(*slot));
   add("reports", std::make_unique<ReportsStage>(std::move(stage), gather_from(*ports_.transport),

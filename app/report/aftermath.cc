@@ -99,8 +99,12 @@ void Aftermath::apply(const core::RecordView& record) {
 
 void Aftermath::tell(RunReport& into) {
   view_.close_ended();
+  into.messages.emplace();
   const auto stop = view_.stops().find(run_);
-  if (stop != view_.stops().end()) into.stop = stop->second.told;
+  if (stop != view_.stops().end()) {
+    into.stop = stop->second.told;
+    if (!into.checkpoint) into.checkpoint = stop->second.checkpoint;
+  }
   for (const ToldMessage* message : messages_.messages()) {
     MessageSent sent;
     sent.at = message->decided;
@@ -113,13 +117,13 @@ void Aftermath::tell(RunReport& into) {
       sent.answer = last.delivery.code.empty() ? last.delivery.detail : last.delivery.code;
       if (core::nanoseconds(sent.at) == 0) sent.at = last.at;
     }
-    into.messages.push_back(std::move(sent));
+    into.messages->push_back(std::move(sent));
   }
 }
 
 Section aftermath_section(const RunReport& report) {
   Section out{"What was done, and who was told", {}};
-  if (report.issues.empty() && !report.stop) return out;
+  if (!report.messages || (report.issues.empty() && !report.stop)) return out;
   Table done;
   const auto row = [&](const char* name, const std::string& value) {
     if (!value.empty()) done.rows.push_back({name, value});
@@ -130,19 +134,20 @@ Section aftermath_section(const RunReport& report) {
   row("reproduce", "tocsin issues reproduce " + uid);
   row("judge again with other limits", "tocsin replay " + uid);
   out.add(std::move(done));
-  if (report.messages.empty()) {
+  const std::vector<MessageSent>& messages = *report.messages;
+  if (messages.empty()) {
     if (!report.issues.empty()) out.add(Paragraph{"Nobody was told."});
     return out;
   }
   Table told{{"when", "receiver", "by", "about", "state", "answer"}, {}};
-  for (const MessageSent& one : report.messages) {
+  for (const MessageSent& one : messages) {
     if (told.rows.size() == kMostMessages) break;
     told.rows.push_back(
         {moment_text(one.at), one.receiver, one.way, one.about, spaced(one.state), one.answer});
   }
   out.add(std::move(told));
-  if (report.messages.size() > kMostMessages) {
-    out.add(Paragraph{std::to_string(report.messages.size() - kMostMessages) +
+  if (messages.size() > kMostMessages) {
+    out.add(Paragraph{std::to_string(messages.size() - kMostMessages) +
                       " more messages are not listed."});
   }
   return out;

@@ -85,6 +85,9 @@ Section missing_section(const RunReport& report, bool curves) {
           {about, rule->rule + ": " + (rule->reason.empty() ? "no data" : rule->reason)});
     }
   }
+  if (!report.messages) {
+    table.rows.push_back({"who was told, and the stop", "no log of messages was read"});
+  }
   if (!curves) {
     table.rows.push_back({"curves of the training",
                           "no values are kept here; the server's page has them, and its report"});
@@ -120,9 +123,10 @@ core::Value stop_value(const RunReport& report) {
                         {"step", stop.step ? core::Value(*stop.step) : core::Value()}};
 }
 
-core::ValueList message_values(const RunReport& report) {
+core::Value message_values(const RunReport& report) {
+  if (!report.messages) return {};
   core::ValueList out;
-  for (const MessageSent& one : report.messages) {
+  for (const MessageSent& one : *report.messages) {
     out.push_back(core::ValueMap{{"at", core::to_rfc3339(one.at)},
                                  {"receiver", one.receiver},
                                  {"type", one.way},

@@ -33,16 +33,17 @@ struct MessageSent {
 
 struct RunReport {
   core::RunRef run;
-  std::string source;                        // where this was read: "journal ./run1"
-  std::string judged_by;                     // which rules
-  std::string outcome;                       // how the attempt ended; empty: no end of it is known
-  std::optional<core::WallTime> started;     // if it was told
-  std::optional<core::WallTime> newest;      // the newest that was heard of it
-  std::optional<std::int64_t> step;          // newest
-  std::uint32_t world_size = 0;              // workers; 0: not known
-  std::optional<core::Ack> checkpoint;       // the answer to a stop that names one, and its node
-  std::optional<core::StopTold> stop;        // the newest that was asked
-  std::vector<MessageSent> messages;         // in the order in which they were decided
+  std::string source;                     // where this was read: "journal ./run1"
+  std::string judged_by;                  // which rules
+  std::string outcome;                    // how the attempt ended; empty: no end of it is known
+  std::optional<core::WallTime> started;  // if it was told
+  std::optional<core::WallTime> newest;   // the newest that was heard of it
+  std::optional<std::int64_t> step;       // newest
+  std::uint32_t world_size = 0;           // workers; 0: not known
+  std::optional<core::Ack> checkpoint;    // the answer to a stop that names one, and its node
+  std::optional<core::StopTold> stop;     // the newest that was asked
+  /// In the order in which they were decided; nullopt: neither these nor the stop were looked for.
+  std::optional<std::vector<MessageSent>> messages;
   std::vector<IssueTold> issues;             // in the order in which they began
   std::vector<core::RuleStatusEvent> rules;  // the newest status of each
   std::uint64_t gaps = 0;                    // places where records are missing

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "app/report/aftermath.h"
 #include "app/report/curve_sections.h"
 #include "app/report/gather.h"
 #include "app/report/page_file.h"
@@ -77,6 +78,18 @@ bool ReportsStage::work(const core::JobEvent& event, const Instant& now,
   return true;
 }
 
+// What the store does not have yet, or cannot tell, the page leaves out, and says so.
+void ReportsStage::add_aftermath(report::RunReport& report) const {
+  if (options_.events.empty()) return;
+  const auto store = insights::EventReader::open(options_.events);
+  if (!store) return;
+  const auto events = (*store)->events_of(core::to_text(report.run.uid));
+  if (!(*store)->failure() || events.empty()) return;
+  report::Aftermath aftermath(report);
+  for (const auto& kept : events) aftermath.apply(kept.view());
+  aftermath.tell(report);
+}
+
 report::Section ReportsStage::curves_of(const report::RunReport& report) const {
   if (options_.curves.empty()) return {};
   const auto reader = insights::SeriesReader::open(options_.curves);
@@ -89,7 +102,7 @@ report::Section ReportsStage::curves_of(const report::RunReport& report) const {
 }
 
 core::RuleStatusEvent ReportsStage::write(const core::JobEvent& event,
-                                          const core::Result<report::RunReport>& told,
+                                          core::Result<report::RunReport> told,
                                           core::WallTime now) {
   core::RuleStatusEvent out;
   out.rule = out.rule_type = report::kReportRule;
@@ -105,6 +118,7 @@ core::RuleStatusEvent ReportsStage::write(const core::JobEvent& event,
     return out;
   };
   if (!told) return failed(told.error().message);
+  add_aftermath(*told);
   std::error_code ignored;  // what it comes to, writing says
   std::filesystem::create_directories(options_.dir, ignored);
   const std::string page =

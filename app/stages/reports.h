@@ -22,7 +22,8 @@ struct ReportsOptions {
   std::string topic_prefix = "tocsin";
   std::string instance = "0";  // of several processes: part of the transactional id
   std::string version;         // of this program, as the page says it
-  std::string curves;          // the store of series; empty: none is kept here
+  std::string events;  // the store of events that pages look back with; empty: none is kept here
+  std::string curves;  // the same, of series
 };
 
 /// What is told of an attempt, on its way from the topics.
@@ -49,9 +50,10 @@ class ReportsStage final : public AfterwardsStage<core::JobEvent> {
             std::optional<core::RuleStatusEvent>& told) override;
   void leave() override { gathering_.reset(); }
   core::Result<std::optional<report::RunReport>> gather(const core::RunRef& run);
+  void add_aftermath(report::RunReport& report) const;
   [[nodiscard]] report::Section curves_of(const report::RunReport& report) const;
-  core::RuleStatusEvent write(const core::JobEvent& event,
-                              const core::Result<report::RunReport>& told, core::WallTime now);
+  core::RuleStatusEvent write(const core::JobEvent& event, core::Result<report::RunReport> told,
+                              core::WallTime now);
 
   ReportsOptions options_;
   Gather gather_;

@@ -25,6 +25,7 @@ receivers:
   people: {{webhook: {{url: '{url}', allow_private: [127.0.0.0/8], send_resolved: false}}}}
   stop: {{stop_training: {{armed: true, mode: checkpoint_then_stop, grace: 20s}}}}
 http: {{listen: '127.0.0.1:0'}}
+reports: {{at_end: html, dir: {reports}}}
 """
 
 # The loss falls, jumps at step 37 and is no number from step 40 on; the evaluation counts its own steps.
@@ -90,7 +91,7 @@ def stopped(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     with WebhookReceiver() as hook:
         config = folder / "tocsin.yaml"
-        config.write_text(CONFIG.format(journal=folder / "journal", url=hook.url))
+        config.write_text(CONFIG.format(journal=folder / "journal", url=hook.url, reports=folder / 'reports'))
         server = Server(config)
         try:
             server.wait_for("ready")
@@ -212,6 +213,11 @@ def test_the_command_gives_the_same_from_the_directory(stopped, tmp_path):
     assert again.returncode == 0 and (tmp_path / "two.html").read_bytes() == (tmp_path / "one.html").read_bytes()
     text = program(folder, run["uid"])
     assert text.returncode == 0 and "from 3 to 9, least 0.0810811 at 36" in text.stdout and "stopped at step" in text.stdout
+
+
+def test_the_page_at_the_end_of_the_run_has_it_all(stopped):
+    server, _, folder = stopped
+    check_page(pathlib.Path(server.wait_for("report_written", timeout=60)["path"]).read_text(), folder, kept=True)
 
 
 def test_a_run_that_is_none_is_named(stopped):
