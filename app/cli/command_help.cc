@@ -154,7 +154,7 @@ constexpr std::array kHelp{
                 "tocsin status --from ./tocsin-data\n"
                 "tocsin status digits\n"
                 "tocsin status --at 2h --output json\n"},
-    CommandHelp{"issues", "List, show and reproduce issues", kChoose,
+    CommandHelp{"issues", "List, show, reproduce and resolve issues", kChoose,
                 "tocsin issues list --job digits\n"
                 "tocsin issues show 207f21eb06\n"},
     CommandHelp{"issues list", "List open issues, worst first", kReading,

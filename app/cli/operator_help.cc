@@ -54,6 +54,13 @@ constexpr std::array kOperatorHelp{
     CommandHelp{"dlq discard", "Mark dead letters as done without sending them", kLetters,
                 "tocsin dlq discard ntf_4f2k --note \"told by phone\"\n"
                 "tocsin dlq discard telemetry/0@1234\n"},
+    CommandHelp{"issues resolve", "End an issue by hand that nothing else will end",
+                "0   written; with --dry-run: shown\n"
+                "1   ID matches no issue or several, or the issue is over\n"
+                "2   wrong usage\n"
+                "3   the configuration's transport cannot be read\n"
+                "4   broker or journal unreachable\n",
+                "tocsin issues resolve 207f21eb06 --note \"disk was replaced\"\n"},
     CommandHelp{"groups", "Show what the router has grouped, and why a group waits", kChoose,
                 "tocsin groups list\n"
                 "tocsin groups show 3fa9c21b\n"},

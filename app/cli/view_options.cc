@@ -6,6 +6,7 @@
 #include "app/cli/groups_command.h"
 #include "app/cli/place_options.h"
 #include "app/cli/reproduce_command.h"
+#include "app/cli/resolve_command.h"
 #include "app/cli/view_commands.h"
 
 namespace tocsin::app {
@@ -64,6 +65,20 @@ void add_issues_reproduce(CLI::App& issues, CommandRun& out) {
   reproduce->callback([&out, again] { out = [again] { return reproduce_command(*again); }; });
 }
 
+void add_issues_resolve(CLI::App& issues, CommandRun& out) {
+  auto* resolve = issues.add_subcommand("resolve");
+  const auto options = std::make_shared<ResolveOptions>();
+  resolve->add_option("id", options->id, kIssueId)->type_name("ID")->required();
+  resolve->add_option("--note", options->note, "Record why it is over; messages repeat it")
+      ->type_name("TEXT")
+      ->required();
+  resolve->add_option("--author", options->author, "Record this author (default: user@host)")
+      ->type_name("NAME");
+  resolve->add_flag("--dry-run", options->dry_run, "Show the issue without writing anything");
+  add_place(*resolve, *options);
+  resolve->callback([&out, options] { out = [options] { return issues_resolve(*options); }; });
+}
+
 }  // namespace
 
 void add_status(CLI::App& app, CommandRun& out) {
@@ -84,6 +99,7 @@ void add_issues(CLI::App& app, CommandRun& out) {
   add_issues_list(*issues, out);
   add_issues_show(*issues, out);
   add_issues_reproduce(*issues, out);
+  add_issues_resolve(*issues, out);
 }
 
 void add_groups(CLI::App& app, CommandRun& out) {
