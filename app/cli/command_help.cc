@@ -56,7 +56,7 @@ constexpr std::array kHelp{
                 "tocsin check\n"
                 "tocsin check tocsin.yaml --strict\n"
                 "tocsin check tocsin.yaml --output github\n"},
-    CommandHelp{"config", "Compare configurations", kChoose,
+    CommandHelp{"config", "Show a configuration, or compare two", kChoose,
                 "tocsin config diff tocsin.yaml next.yaml --live\n"},
     CommandHelp{"config diff",
                 "Show what a new configuration changes, and which firing issues would move",

@@ -54,6 +54,14 @@ constexpr std::array kOperatorHelp{
     CommandHelp{"dlq discard", "Mark dead letters as done without sending them", kLetters,
                 "tocsin dlq discard ntf_4f2k --note \"told by phone\"\n"
                 "tocsin dlq discard telemetry/0@1234\n"},
+    CommandHelp{"config show",
+                "Print the configuration: each value, the line it comes from, credentials masked",
+                "0   printed\n"
+                "2   wrong usage\n"
+                "3   the configuration has errors\n",
+                "tocsin config show\n"
+                "tocsin config show --effective\n"
+                "tocsin config show tocsin.yaml --effective --output json\n"},
     CommandHelp{"issues resolve", "End an issue by hand that nothing else will end",
                 "0   written; with --dry-run: shown\n"
                 "1   ID matches no issue or several, or the issue is over\n"
