@@ -12,17 +12,18 @@ constexpr std::size_t kPollBytes = 64 * 1024;
 HttpStream::Piece StreamPoll::take() {
   const core::MutexLock lock(hub_->mutex_);
   hub_->heard(this);
-  const auto& ring = hub_->ring_;
-  if (!ring.empty() && sent_ + 1 < ring.front().number) {  // while it waited for the io thread
+  const bool lost = !hub_->ring_.empty() && sent_ + 1 < hub_->ring_.front().number;
+  if (lost) {  // while it waited for the io thread
     reset_ = "what came since is not kept";
     sent_ = hub_->newest_;
   }
   std::string events;
-  while (!ring.empty() && sent_ < ring.back().number && events.size() < kPollBytes) {
-    const auto& event = ring[static_cast<std::size_t>(sent_ + 1 - ring.front().number)];
+  while (!hub_->ring_.empty() && sent_ < hub_->ring_.back().number && events.size() < kPollBytes) {
+    const auto& event =
+        hub_->ring_[static_cast<std::size_t>(sent_ + 1 - hub_->ring_.front().number)];
     sent_ = event.number;
     if (!filter_.takes(event.type, event.runs)) continue;
-    events += (events.empty() ? "" : ",") + hub_->as_json(event);
+    events += (events.empty() ? "" : ",") + StreamHub::as_json(event);
   }
   if (events.empty() && reset_.empty() && !at_once_) return {};
   return {body(events), true};

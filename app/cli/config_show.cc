@@ -170,6 +170,7 @@ void print_keys(const std::vector<ShownKey>& keys, bool json) {
     return;
   }
   std::vector<core::TableRow> rows;
+  rows.reserve(keys.size());
   for (const ShownKey& one : keys)
     rows.push_back({core::visible(one.path, 200), one.origin, value_text(one.value)});
   std::cout << core::text_table(rows);

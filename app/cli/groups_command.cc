@@ -79,6 +79,7 @@ int groups_list(const GroupsOptions& options) {
   const std::vector<GroupLook> found = chosen_groups(options, sight);
   if (options.json) {
     core::ValueList list;
+    list.reserve(found.size());
     for (const GroupLook& look : found) list.push_back(group_look_value(look, false));
     std::cout << core::to_json(core::Value(std::move(list))) << "\n";
     return kOk;

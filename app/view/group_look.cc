@@ -115,11 +115,13 @@ void add_suppression(GroupLook& look) {
   using Names = std::vector<std::string>;
   add_held(look, "silence", "silenced by", [](const HeldBack& held) {
     Names out;
+    out.reserve(held.silences.size());
     for (const auto& one : held.silences) out.push_back(short_id(one.id));
     return out;
   });
   add_held(look, "inhibition", "inhibited by rule", [](const HeldBack& held) {
     Names out;
+    out.reserve(held.inhibitors.size());
     for (const auto& one : held.inhibitors) out.push_back(one.rule);
     return out;
   });
@@ -203,6 +205,7 @@ core::Value group_look_value(const GroupLook& look, bool with_members) {
   const core::Value group = group_value(look.group);
   core::ValueMap out = *core::as<core::ValueMap>(group);
   core::ValueList waits;
+  waits.reserve(look.waits.size());
   for (const GroupWait& wait : look.waits)
     waits.push_back(core::ValueMap{{"reason", wait.reason}, {"text", wait.text}});
   out.emplace_back("next_look", time_value(look.next));
