@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "config/config.h"
+#include "config/secret_reads.h"
 #include "config/values.h"
 
 namespace tocsin::config {
@@ -176,6 +177,7 @@ core::Result<std::string> Secret::reveal() const {
   std::string value = text.str();
   while (!value.empty() && (value.back() == '\n' || value.back() == '\r')) value.pop_back();
   if (value.empty()) return core::invalid_argument("secret file " + path_ + " is empty");
+  note_secret_read(path_, value);
   return value;
 }
 

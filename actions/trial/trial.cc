@@ -88,7 +88,10 @@ void deliver_steps(core::Action& action, const ConfiguredIntegration& integratio
                    Recording& recording, std::vector<TrialStep>& out) {
   core::Clock& clock = *environment.clock;
   const core::Notification open =
-      test_open(integration, {options.severity, options.person, environment.cluster}, clock.now());
+      options.message
+          ? options.message(integration, clock.now())
+          : test_open(integration, {options.severity, options.person, environment.cluster},
+                      clock.now());
   out.push_back(attempt(action, open, recording, integration, options, clock));
   if (!options.drill || !integration.common.send_resolved) return;
   if (!options.dry_run && !arrived(out.back())) return;

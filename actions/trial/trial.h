@@ -23,6 +23,8 @@ struct TrialOptions {
   /// Waits until an attempt that the action holds back may follow (a result that is asked for later).
   /// Empty: nobody waits, and such a message counts as not arrived.
   std::function<void(core::Duration)> pause = {};
+  /// What is delivered in place of the test message. Empty: the test message.
+  std::function<core::Notification(const ConfiguredIntegration&, core::WallTime now)> message = {};
 };
 
 /// One message of a trial.

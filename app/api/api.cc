@@ -1,5 +1,6 @@
 #include "app/api/api.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "app/api/ack_routes.h"
@@ -118,7 +119,10 @@ std::vector<HttpRoute> Api::routes() {
     HttpRoute served{route.method, route.path, "application/json", {}, false, true};
     served.handler = [parts = parts_.get(), route = std::move(route)](const HttpRequest& request) {
       HttpAnswer made = parts->answer(route, request);
-      made.headers.emplace_back("Cache-Control", "no-store");
+      const bool kept =
+          std::any_of(made.headers.begin(), made.headers.end(),
+                      [](const auto& header) { return header.first == "Cache-Control"; });
+      if (!kept) made.headers.emplace_back("Cache-Control", "no-store");
       made.headers.emplace_back("X-Content-Type-Options", "nosniff");
       compress(request, made);
       return made;

@@ -6,7 +6,7 @@
 
 #include "app/api/page.h"
 #include "app/serve/problem.h"
-#include "app/view/router_reading.h"
+#include "app/view/group_look.h"
 #include "core/json.h"
 #include "core/visible_text.h"
 
@@ -31,23 +31,31 @@ HttpAnswer list_router_groups(ApiDesk& desk, const ApiCall& call) {
   auto page = ListPage::of(call.query);
   if (!page) return problem(400, "invalid-request", page.error().message, "cursor");
   const auto issue = call.query.value("issue");
-  const auto seen = desk.view.read([&](const TopicView&) {
+  const core::WallTime now = desk.clock.now();
+  const auto seen = desk.view.read([&](const TopicView& view) {
     const routing::RouterStanding& standing = desk.standing.standing();
+    const RoutingSight sight = desk.sight();
+    const HeldBackView held(view, sight, now);
     for (const auto& group : issue ? standing.groups_of(*issue) : standing.groups()) {
       const RowKey place{group.created_at, group.hash};
       if (page->wants(place) && group_is_asked(call.query, group))
-        page->add(place, group_value(group));
+        page->add(place, group_look_value(look_at_group(group, view, held, sight, now), false));
     }
   });
   if (!seen) return problem(seen.error());
-  return std::move(*page).answer(call.request, {{"as_of", core::to_rfc3339(desk.clock.now())}});
+  return std::move(*page).answer(call.request, {{"as_of", core::to_rfc3339(now)}});
 }
 
 HttpAnswer show_router_group(ApiDesk& desk, const ApiCall& call) {
   const std::string& hash = call.request.in_path.find("hash")->second;
+  const core::WallTime now = desk.clock.now();
   std::optional<core::Value> out;
-  const auto seen = desk.view.read([&](const TopicView&) {
-    if (const auto group = desk.standing.standing().find(hash)) out = group_value(*group);
+  const auto seen = desk.view.read([&](const TopicView& view) {
+    auto group = desk.standing.standing().find(hash);
+    if (!group) return;
+    const RoutingSight sight = desk.sight();
+    const HeldBackView held(view, sight, now);
+    out = group_look_value(look_at_group(std::move(*group), view, held, sight, now), false);
   });
   if (!seen) return problem(seen.error());
   if (!out) {

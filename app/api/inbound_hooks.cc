@@ -158,7 +158,9 @@ HttpAnswer InboundHooks::answer_slack(const InboundHook& hook, const HttpRequest
   const std::string id = hook.name + "/" + core::params_hash(request.header("x-slack-signature"));
   if (was_done(id)) return {200, ""};
   if (!clicks_.at(hook.name)->clicks.take(std::move(**click), std::string(request.client))) {
-    return problem(503, "too-many", "too many clicks wait");
+    HttpAnswer out = problem(503, "too-many", "too many clicks wait; press again in a moment");
+    out.headers.emplace_back("Retry-After", "5");
+    return out;
   }
   done(id);
   return {200, ""};

@@ -1,6 +1,7 @@
 #include "app/api/openapi.h"
 
 #include <algorithm>
+#include <map>
 
 #include "app/api/api_schemas.h"
 
@@ -62,11 +63,20 @@ Value content(const std::string& type, const std::string& schema) {
 
 Value replies(const ApiRoute& route) {
   ValueMap out;
+  std::map<int, ValueMap> contents;  // one status may come in several types
+  std::map<int, std::string> meanings;
   for (const ApiReply& reply : route.replies) {
-    ValueMap one{{"description", reply.meaning}};
+    std::string& meaning = meanings[reply.status];
+    meaning += (meaning.empty() ? "" : "; ") + reply.meaning;
     if (!reply.schema.empty())
-      one.emplace_back("content", content(reply.content_type, reply.schema));
-    out.emplace_back(std::to_string(reply.status), std::move(one));
+      contents[reply.status].emplace_back(reply.content_type,
+                                          ValueMap{{"schema", reference(reply.schema)}});
+  }
+  for (auto& entry : meanings) {
+    ValueMap one{{"description", std::move(entry.second)}};
+    if (ValueMap& types = contents[entry.first]; !types.empty())
+      one.emplace_back("content", std::move(types));
+    out.emplace_back(std::to_string(entry.first), std::move(one));
   }
   out.emplace_back("default",
                    ValueMap{{"description", "Refused or failed; `detail` says why in one sentence"},

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "app/serve/entity_tag.h"
 #include "app/serve/problem.h"
 #include "core/json.h"
 #include "core/visible_text.h"
@@ -174,6 +175,26 @@ Value curve_value(const insights::SeriesLine& line, bool single, bool together, 
   return out;
 }
 
+// How many values a series has counts those behind the range too, which still come.
+ValueMap without_counts(const ValueMap& body) {
+  ValueMap out;
+  for (const auto& [name, value] : body) {
+    const auto* series = core::as<ValueList>(value);
+    if (name != "series" || series == nullptr) {
+      out.emplace_back(name, value);
+      continue;
+    }
+    ValueList lines;
+    for (const Value& line : *series) {
+      ValueMap one = *core::as<ValueMap>(line);
+      std::erase_if(one, [](const auto& field) { return field.first == "stored"; });
+      lines.emplace_back(std::move(one));
+    }
+    out.emplace_back(name, std::move(lines));
+  }
+  return out;
+}
+
 HttpAnswer show_series(ApiDesk& desk, const ApiCall& call) {
   insights::SeriesAsk ask;
   for (const char* name : {"from", "to"}) {
@@ -198,15 +219,18 @@ HttpAnswer show_series(ApiDesk& desk, const ApiCall& call) {
   ValueList series;
   for (const auto& line : answer->lines)
     series.push_back(curve_value(line, answer->level == 0 && !together, together, ask.smooth > 1));
-  return {200, core::to_json(ValueMap{{"x", "step"},
-                                      {"level", answer->level},
-                                      {"width", std::int64_t{1} << answer->level},
-                                      {"from", answer->from},
-                                      {"to", answer->to},
-                                      {"series", std::move(series)},
-                                      {"left_out", static_cast<std::int64_t>(answer->left_out)},
-                                      {"as_of", core::to_rfc3339(desk.clock.now())}}) +
-                   "\n"};
+  ValueMap body{{"x", "step"},
+                {"level", answer->level},
+                {"width", std::int64_t{1} << answer->level},
+                {"from", answer->from},
+                {"to", answer->to},
+                {"series", std::move(series)},
+                {"left_out", static_cast<std::int64_t>(answer->left_out)}};
+  const std::string meaning = answer->settled ? core::to_json(without_counts(body)) : "";
+  body.emplace_back("as_of", core::to_rfc3339(desk.clock.now()));
+  HttpAnswer out{200, core::to_json(body) + "\n"};
+  if (answer->settled) let_keep(call.request, meaning, out);
+  return out;
 }
 
 Value name_value(insights::SeriesReader& reader, const insights::NamedFamilies& one) {
@@ -305,7 +329,8 @@ std::vector<ApiRoute> series_routes(ApiDesk& desk) {
            [&desk](const ApiCall& call) { return show_series(desk, call); },
            series_parameters(),
            {},
-           {{200, "the series", "Series"}}},
+           {{200, "the series", "Series"},
+            {304, "you have them already: If-None-Match names their ETag"}}},
           {"GET",
            "/api/v1/runs/{run}/names",
            ApiRole::viewer,

@@ -4,23 +4,28 @@
 #include <charconv>
 #include <utility>
 
+#include "app/api/stream_poll.h"
+
 namespace tocsin::app {
 namespace {
 
 constexpr std::size_t kPieceBytes = 64 * 1024;
 constexpr std::size_t kStoreLength = 8;
 
-bool takes(const StreamFilter& filter, const std::string& type,
-           const std::vector<core::RunUid>& runs) {
-  // Everybody must know that what he has seen is not all.
-  if (type == "reset") return true;
-  if (!filter.types.empty() && !filter.types.contains(type)) return false;
-  if (filter.runs.empty() || runs.empty()) return true;
-  return std::any_of(runs.begin(), runs.end(),
-                     [&](const core::RunUid& run) { return filter.runs.contains(run); });
-}
+constexpr std::string_view kDataField = "\ndata: ";
+constexpr const char* kNotKept = "what came since is not kept";
+constexpr std::string_view kEndOfEvent = "\n\n";
 
 }  // namespace
+
+bool StreamFilter::takes(const std::string& type, const std::vector<core::RunUid>& about) const {
+  // Everybody must know that what he has seen is not all.
+  if (type == "reset") return true;
+  if (!types.empty() && !types.contains(type)) return false;
+  if (runs.empty() || about.empty()) return true;
+  return std::any_of(about.begin(), about.end(),
+                     [&](const core::RunUid& run) { return runs.contains(run); });
+}
 
 /// One connection's view of the ring.
 class StreamReader final : public HttpStream {
@@ -29,14 +34,8 @@ class StreamReader final : public HttpStream {
       : hub_(std::move(hub)), who_(std::move(who)), filter_(std::move(filter)) {}
   ~StreamReader() override { hub_->leave(who_); }
 
-  void attach(std::function<void()> wake) override {
-    const core::MutexLock lock(hub_->mutex_);
-    hub_->wakes_.insert_or_assign(this, StreamHub::Wake{std::move(wake), false});
-  }
-  void detach() override {
-    const core::MutexLock lock(hub_->mutex_);
-    hub_->wakes_.erase(this);
-  }
+  void attach(std::function<void()> wake) override { hub_->attach(this, std::move(wake)); }
+  void detach() override { hub_->detach(this); }
   Piece take() override;
   [[nodiscard]] std::string idle() const override { return ":\n\n"; }
   [[nodiscard]] std::chrono::milliseconds idle_after() const override { return hub_->limits_.idle; }
@@ -60,7 +59,7 @@ bool StreamReader::reads_too_slowly(std::uint64_t from) const NO_THREAD_SAFETY_A
   if (hub_->ring_.empty() || first > hub_->ring_.back().number) return false;
   for (auto i = static_cast<std::size_t>(first - std::min(first, hub_->ring_.front().number));
        i < hub_->ring_.size(); ++i) {
-    if (takes(filter_, hub_->ring_[i].type, hub_->ring_[i].runs))
+    if (filter_.takes(hub_->ring_[i].type, hub_->ring_[i].runs))
       waiting += hub_->ring_[i].text.size();
     if (waiting > hub_->limits_.waiting_bytes) return true;
   }
@@ -70,8 +69,7 @@ bool StreamReader::reads_too_slowly(std::uint64_t from) const NO_THREAD_SAFETY_A
 HttpStream::Piece StreamReader::take() {
   const core::MutexLock lock(hub_->mutex_);
   Piece out{std::exchange(first_, {}), false};
-  if (const auto wake = hub_->wakes_.find(this); wake != hub_->wakes_.end())
-    wake->second.called = false;
+  hub_->heard(this);
   const bool lost = !hub_->ring_.empty() && sent_ + 1 < hub_->ring_.front().number;
   if (lost || reads_too_slowly(sent_ + 1)) {
     out.text += hub_->reset("the reader is too slow");
@@ -83,7 +81,7 @@ HttpStream::Piece StreamReader::take() {
     const auto& event =
         hub_->ring_[static_cast<std::size_t>(sent_ + 1 - hub_->ring_.front().number)];
     sent_ = event.number;
-    if (takes(filter_, event.type, event.runs)) out.text += event.text;
+    if (filter_.takes(event.type, event.runs)) out.text += event.text;
   }
   return out;
 }
@@ -107,7 +105,19 @@ std::string StreamHub::framed(std::uint64_t number, std::string_view type,
                               const core::Value& data) const {
   // JSON text has no line break: one line of data.
   return "id: " + store_ + "-" + std::to_string(number) + "\nevent: " + std::string(type) +
-         "\ndata: " + core::to_json(data) + "\n\n";
+         std::string(kDataField) + core::to_json(data) + std::string(kEndOfEvent);
+}
+
+std::string StreamHub::as_json(const Event& event) {
+  // Its lines are: id, event, data. None of the first two needs an escape.
+  const std::string_view text = event.text;
+  constexpr std::string_view kIdField = "id: ";
+  const std::size_t data = text.find(kDataField) + kDataField.size();
+  return "{\"id\":\"" +
+         std::string(text.substr(kIdField.size(), text.find('\n') - kIdField.size())) +
+         "\",\"event\":\"" + event.type +
+         "\",\"data\":" + std::string(text.substr(data, text.size() - data - kEndOfEvent.size())) +
+         "}";
 }
 
 std::string StreamHub::hello() const {
@@ -154,10 +164,7 @@ void StreamHub::publish(std::string_view type, const std::vector<core::RunUid>& 
   }
 }
 
-core::Result<std::shared_ptr<HttpStream>> StreamHub::open(const std::string& who,
-                                                          StreamFilter filter,
-                                                          std::string_view last_event_id) {
-  const core::MutexLock lock(mutex_);
+core::Status StreamHub::enter(const std::string& who) {
   if (open_count_ >= limits_.streams) {
     return core::Error{
         core::Code::resource_exhausted,
@@ -172,13 +179,49 @@ core::Result<std::shared_ptr<HttpStream>> StreamHub::open(const std::string& who
   begun_ = true;
   ++open_count_;
   ++open_[who];
+  return core::ok();
+}
+
+core::Result<std::shared_ptr<HttpStream>> StreamHub::open(const std::string& who,
+                                                          StreamFilter filter,
+                                                          std::string_view last_event_id) {
+  const core::MutexLock lock(mutex_);
+  if (auto entered = enter(who); !entered) return entered.error();
   auto out = std::make_shared<StreamReader>(shared_from_this(), who, std::move(filter));
   const auto place = place_of(last_event_id);
   out->first_ = hello();
-  if (!last_event_id.empty() && !place) out->first_ += reset("what came since is not kept");
+  if (!last_event_id.empty() && !place) out->first_ += reset(kNotKept);
   out->sent_ = place.value_or(newest_);
   out->resumed_to_ = newest_;
   return std::shared_ptr<HttpStream>(std::move(out));
+}
+
+core::Result<std::shared_ptr<HttpStream>> StreamHub::poll(const std::string& who,
+                                                          StreamFilter filter,
+                                                          std::string_view last_event_id,
+                                                          std::chrono::milliseconds patience) {
+  const core::MutexLock lock(mutex_);
+  if (auto entered = enter(who); !entered) return entered.error();
+  auto out = std::make_shared<StreamPoll>(shared_from_this(), who, std::move(filter), patience);
+  const auto place = place_of(last_event_id);
+  out->sent_ = place.value_or(newest_);
+  if (!last_event_id.empty() && !place) out->reset_ = kNotKept;
+  out->at_once_ = last_event_id.empty() || patience.count() == 0;
+  return std::shared_ptr<HttpStream>(std::move(out));
+}
+
+void StreamHub::attach(const HttpStream* reader, std::function<void()> wake) {
+  const core::MutexLock lock(mutex_);
+  wakes_.insert_or_assign(reader, Wake{std::move(wake), false});
+}
+
+void StreamHub::detach(const HttpStream* reader) {
+  const core::MutexLock lock(mutex_);
+  wakes_.erase(reader);
+}
+
+void StreamHub::heard(const HttpStream* reader) {
+  if (const auto wake = wakes_.find(reader); wake != wakes_.end()) wake->second.called = false;
 }
 
 void StreamHub::leave(const std::string& who) {

@@ -25,6 +25,9 @@ namespace tocsin::app {
 struct StreamFilter {
   std::set<std::string> types;
   std::set<core::RunUid> runs;
+
+  /// Does it want an event about these runs? `reset` is wanted by everybody.
+  [[nodiscard]] bool takes(const std::string& type, const std::vector<core::RunUid>& runs) const;
 };
 
 struct StreamLimits {
@@ -36,6 +39,7 @@ struct StreamLimits {
   std::chrono::milliseconds idle{15'000};     // then a comment
 };
 
+class StreamPoll;  // stream_poll.h
 class StreamReader;
 
 /// Thread-safe. Lives as long as its readers, which hold it.
@@ -56,8 +60,14 @@ class StreamHub : public std::enable_shared_from_this<StreamHub> {
   /// on; empty: now.
   core::Result<std::shared_ptr<HttpStream>> open(const std::string& who, StreamFilter filter,
                                                  std::string_view last_event_id);
+  /// One answer in JSON, with what came behind `last_event_id`; errors are those of open(). Empty:
+  /// the answer comes at once, and only says where the stream is now.
+  core::Result<std::shared_ptr<HttpStream>> poll(const std::string& who, StreamFilter filter,
+                                                 std::string_view last_event_id,
+                                                 std::chrono::milliseconds patience);
 
  private:
+  friend class StreamPoll;
   friend class StreamReader;
   struct Event {
     std::uint64_t number = 0;
@@ -68,11 +78,16 @@ class StreamHub : public std::enable_shared_from_this<StreamHub> {
   StreamHub(const core::Clock& clock, StreamLimits limits);
   [[nodiscard]] std::string framed(std::uint64_t number, std::string_view type,
                                    const core::Value& data) const;
+  [[nodiscard]] static std::string as_json(const Event& event);
   [[nodiscard]] std::string hello() const REQUIRES(mutex_);
   [[nodiscard]] std::string reset(std::string_view reason) const REQUIRES(mutex_);
   /// The event after which to go on; nullopt: it is not in the ring.
   [[nodiscard]] std::optional<std::uint64_t> place_of(std::string_view id) const REQUIRES(mutex_);
+  core::Status enter(const std::string& who) REQUIRES(mutex_);
   void leave(const std::string& who);
+  void attach(const HttpStream* reader, std::function<void()> wake);
+  void detach(const HttpStream* reader);
+  void heard(const HttpStream* reader) REQUIRES(mutex_);
 
   const core::Clock& clock_;
   const StreamLimits limits_;
@@ -88,7 +103,7 @@ class StreamHub : public std::enable_shared_from_this<StreamHub> {
     std::function<void()> call;
     bool called = false;  // and nothing was taken since
   };
-  std::map<const StreamReader*, Wake> wakes_ GUARDED_BY(mutex_);
+  std::map<const HttpStream*, Wake> wakes_ GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin::app

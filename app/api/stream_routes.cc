@@ -1,6 +1,8 @@
 #include "app/api/stream_routes.h"
 
 #include <algorithm>
+#include <chrono>
+#include <string>
 #include <utility>
 
 #include "app/serve/problem.h"
@@ -41,25 +43,36 @@ core::Result<StreamFilter> read_stream_filter(const UrlQuery& query) {
 
 namespace {
 
+constexpr std::int64_t kMostPollSeconds = 55;  // proxies give up after a minute
+
 // Who has said who he is has streams of his own, wherever he is: behind a proxy all have one address.
 std::string owner_of(const ApiCall& call) {
   const bool named = call.who.by == KnownBy::session || call.who.by == KnownBy::proxy;
   return named ? "name " + call.who.name : "address " + std::string(call.request.client);
 }
 
+// Since when: browsers say it in a header when they come back, programs as they like.
+std::string place_in(const ApiCall& call) {
+  const auto cursor = call.query.value("cursor");
+  return std::string(cursor ? *cursor : call.request.header("last-event-id"));
+}
+
 HttpAnswer open_stream(ApiDesk& desk, const ApiCall& call) {
   auto filter = read_stream_filter(call.query);
   if (!filter) return problem(filter.error());
-  auto stream =
-      desk.streams->open(owner_of(call), std::move(*filter), call.request.header("last-event-id"));
+  const auto patience = call.query.value("poll");  // checked: a number
+  auto stream = patience
+                    ? desk.streams->poll(owner_of(call), std::move(*filter), place_in(call),
+                                         std::chrono::seconds(std::stoi(std::string(*patience))))
+                    : desk.streams->open(owner_of(call), std::move(*filter), place_in(call));
   if (!stream) {
     HttpAnswer out = problem(429, "too-many-streams", stream.error().message);
     out.headers.emplace_back("Retry-After", "10");
     return out;
   }
   desk.view.follow();
-  HttpAnswer out{200, "", "text/event-stream"};
-  out.headers.emplace_back("X-Accel-Buffering", "no");
+  HttpAnswer out{200, "", patience ? "application/json" : "text/event-stream"};
+  if (!patience) out.headers.emplace_back("X-Accel-Buffering", "no");
   out.stream = std::move(*stream);
   return out;
 }
@@ -72,14 +85,20 @@ std::vector<ApiRoute> stream_routes(ApiDesk& desk) {
   ApiParameter types{"types", ParameterType::text,
                      "of issue, delivery, command, ack, silence, lag and tick, between commas"};
   types.repeated = true;
+  ApiParameter poll{"poll", ParameterType::integer,
+                    "one answer in JSON in place of a stream, after at most so many seconds"};
+  poll.most = kMostPollSeconds;
+  ApiParameter cursor{"cursor", ParameterType::text,
+                      "id of the last event that you have, as in Last-Event-ID"};
   return {{"GET",
            "/api/v1/stream",
            ApiRole::viewer,
            "Follow what happens, as server-sent events",
            [&desk](const ApiCall& call) { return open_stream(desk, call); },
-           {types, run},
+           {types, run, poll, cursor},
            {},
-           {{200, "a stream without an end", "EventStream", "text/event-stream"}}}};
+           {{200, "a stream without an end", "EventStream", "text/event-stream"},
+            {200, "with poll: what came behind the cursor", "PolledEvents"}}}};
 }
 
 }  // namespace tocsin::app

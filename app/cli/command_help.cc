@@ -56,7 +56,7 @@ constexpr std::array kHelp{
                 "tocsin check\n"
                 "tocsin check tocsin.yaml --strict\n"
                 "tocsin check tocsin.yaml --output github\n"},
-    CommandHelp{"config", "Compare configurations", kChoose,
+    CommandHelp{"config", "Show a configuration, or compare two", kChoose,
                 "tocsin config diff tocsin.yaml next.yaml --live\n"},
     CommandHelp{"config diff",
                 "Show what a new configuration changes, and which firing issues would move",
@@ -154,7 +154,7 @@ constexpr std::array kHelp{
                 "tocsin status --from ./tocsin-data\n"
                 "tocsin status digits\n"
                 "tocsin status --at 2h --output json\n"},
-    CommandHelp{"issues", "List, show and reproduce issues", kChoose,
+    CommandHelp{"issues", "List, show, reproduce and resolve issues", kChoose,
                 "tocsin issues list --job digits\n"
                 "tocsin issues show 207f21eb06\n"},
     CommandHelp{"issues list", "List open issues, worst first", kReading,

@@ -54,6 +54,53 @@ constexpr std::array kOperatorHelp{
     CommandHelp{"dlq discard", "Mark dead letters as done without sending them", kLetters,
                 "tocsin dlq discard ntf_4f2k --note \"told by phone\"\n"
                 "tocsin dlq discard telemetry/0@1234\n"},
+    CommandHelp{"config show",
+                "Print the configuration: each value, the line it comes from, credentials masked",
+                "0   printed\n"
+                "2   wrong usage\n"
+                "3   the configuration has errors\n",
+                "tocsin config show\n"
+                "tocsin config show --effective\n"
+                "tocsin config show tocsin.yaml --effective --output json\n"},
+    CommandHelp{"issues resolve", "End an issue by hand that nothing else will end",
+                "0   written; with --dry-run: shown\n"
+                "1   ID matches no issue or several, or the issue is over\n"
+                "2   wrong usage\n"
+                "3   the configuration's transport cannot be read\n"
+                "4   broker or journal unreachable\n",
+                "tocsin issues resolve 207f21eb06 --note \"disk was replaced\"\n"},
+    CommandHelp{"groups", "Show what the router has grouped, and why a group waits", kChoose,
+                "tocsin groups list\n"
+                "tocsin groups show 3fa9c21b\n"},
+    CommandHelp{"groups list",
+                "List groups: issues, who was told, when the next look is due, and why it waits",
+                kReading,
+                "tocsin groups list\n"
+                "tocsin groups list --issue 207f21eb06\n"
+                "tocsin groups list --integration oncall/slack --output json\n"},
+    CommandHelp{"groups show",
+                "Show a group: its issues, what holds each back, and what each integration knows",
+                "0   success\n"
+                "1   no group has this hash, or several have\n"
+                "2   wrong usage\n"
+                "3   the configuration's transport cannot be read\n"
+                "4   broker or journal unreachable\n",
+                "tocsin groups show 3fa9c21b\n"
+                "tocsin groups show 3fa9c21b --output json\n"},
+    CommandHelp{"template", "Render messages without sending them", kChoose,
+                "tocsin template render oncall\n"
+                "tocsin template render oncall/webhook --issue 207f21eb06\n"},
+    CommandHelp{"template render",
+                "Print the message that each action of a receiver would send; send nothing",
+                "0   every message was made\n"
+                "1   a message could not be made, ID matches no issue or several, or no action "
+                "takes messages\n"
+                "2   wrong usage, or no receiver or integration has this name\n"
+                "3   the configuration has errors\n"
+                "4   broker or journal unreachable\n",
+                "tocsin template render oncall\n"
+                "tocsin template render oncall/webhook --issue 207f21eb06\n"
+                "tocsin template render oncall --resolved --output json\n"},
     CommandHelp{"endpoint", "Show and switch integrations", kChoose,
                 "tocsin endpoint list\n"
                 "tocsin endpoint disable oncall/slack --comment \"moving workspaces\"\n"},

@@ -1,23 +1,18 @@
 #include "app/cli/send_test.h"
 
-#include <sys/utsname.h>
-
-#include <algorithm>
 #include <iostream>
-#include <optional>
+#include <memory>
 #include <vector>
 
 #include "actions/actions.h"
+#include "app/cli/receiver_choice.h"
 #include "app/config/app_config.h"
-#include "app/config/command_place.h"
-#include "app/config/config_path.h"
 #include "app/process/exit_code.h"
 #include "app/process/person.h"
 #include "core/log.h"
 #include "core/mutex.h"
 #include "core/system_clock.h"
 #include "core/telemetry.h"
-#include "core/text.h"
 #include "core/visible_text.h"
 #include "ingest/ingest.h"
 
@@ -26,56 +21,6 @@ namespace {
 
 constexpr std::size_t kShownLines = 60;  // of a body; JSON has all
 constexpr std::size_t kShownColumns = 2000;
-
-std::optional<AppConfig> configuration_of(const SendTestOptions& options) {
-  config::Diagnostics diagnostics;
-  AppConfig out =
-      load_config(config_path(options.config_file), config::process_environment(), diagnostics);
-  if (!diagnostics.has_errors()) return out;
-  for (const auto& item : diagnostics.items()) std::cerr << config::to_text(item) << "\n";
-  return std::nullopt;
-}
-
-std::vector<actions::ConfiguredIntegration> chosen_by(const std::string& name,
-                                                      const actions::ReceiversConfig& receivers) {
-  std::vector<actions::ConfiguredIntegration> of_receiver;
-  std::vector<actions::ConfiguredIntegration> of_id;
-  for (const auto& one : receivers.integrations) {
-    if (one.receiver == name) of_receiver.push_back(one);
-    if (one.common.id == name) of_id.push_back(one);
-  }
-  return of_receiver.empty() ? of_id : of_receiver;
-}
-
-int no_such_receiver(const std::string& name, const actions::ReceiversConfig& receivers) {
-  std::vector<std::string> known = receivers.names;
-  if (std::find(known.begin(), known.end(), name) != known.end()) {
-    std::cerr << "tocsin: receiver " << core::visible(name) << " has no action\n";
-    return kFailed;
-  }
-  for (const auto& one : receivers.integrations) known.push_back(one.common.id);
-  const std::string near = core::nearest(name, known);
-  std::cerr << "tocsin: no receiver or integration \"" << core::visible(name) << "\"";
-  if (!near.empty()) {
-    std::cerr << "; did you mean \"" << core::visible(near) << "\"?";
-  } else if (!receivers.names.empty()) {
-    std::cerr << "; the configuration has:";
-    for (const std::string& one : receivers.names) std::cerr << " " << core::visible(one);
-  }
-  std::cerr << "\n";
-  return kUsage;
-}
-
-// As the router fills it in; nothing of a trial needs runs or topics.
-actions::Environment environment_of(const AppConfig& config) {
-  actions::Environment out;
-  out.cluster = config.cluster;
-  out.external_url = config.external_url;
-  out.place = command_place(config);
-  utsname names{};
-  if (uname(&names) == 0) out.host = names.nodename;
-  return out;
-}
 
 std::string body_lines(const std::string& body, const std::string& margin) {
   std::string out;
@@ -182,14 +127,14 @@ int code_of(const std::vector<actions::Trial>& trials) {
 }  // namespace
 
 int send_test(const SendTestOptions& options) {
-  const auto config = configuration_of(options);
+  const auto config = receiver_configuration(options.config_file);
   if (!config) return kConfiguration;
-  const auto chosen = chosen_by(options.receiver, config->receivers);
+  const auto chosen = chosen_integrations(options.receiver, config->receivers);
   if (chosen.empty()) return no_such_receiver(options.receiver, config->receivers);
   core::SystemClock clock;
   core::NullLog log;
   core::NullTelemetry telemetry;
-  actions::Environment environment = environment_of(*config);
+  actions::Environment environment = trial_environment(*config);
   environment.clock = &clock;
   environment.log = &log;
   environment.telemetry = &telemetry;

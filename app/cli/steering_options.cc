@@ -9,6 +9,7 @@
 #include "app/cli/send_test.h"
 #include "app/cli/stop_run.h"
 #include "app/cli/stops_commands.h"
+#include "app/cli/template_command.h"
 #include "core/time.h"
 
 namespace tocsin::app {
@@ -138,6 +139,26 @@ void add_send_test(CLI::App& app, CommandRun& out) {
   add_config_file(*test, options->config_file);
   add_output(*test, options->json);
   test->callback([&out, options] { out = [options] { return send_test(*options); }; });
+}
+
+void add_template(CLI::App& app, CommandRun& out) {
+  auto* templates = app.add_subcommand("template");
+  templates->require_subcommand(1);
+  auto* render = templates->add_subcommand("render");
+  const auto options = std::make_shared<TemplateRenderOptions>();
+  render
+      ->add_option("receiver", options->receiver,
+                   "Render for this receiver, or one integration by its ID: RECEIVER/TYPE")
+      ->type_name("RECEIVER")
+      ->required();
+  render
+      ->add_option("--issue", options->issue,
+                   "Render this recorded issue: ID from `tocsin issues list` or prefix (default: "
+                   "an example)")
+      ->type_name("ID");
+  render->add_flag("--resolved", options->resolved, "Render the message that closes the incident");
+  add_place(*render, *options);
+  render->callback([&out, options] { out = [options] { return template_render(*options); }; });
 }
 
 void add_capture(CLI::App& app, CommandRun& out) {

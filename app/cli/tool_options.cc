@@ -8,6 +8,7 @@
 #include "app/cli/check_command.h"
 #include "app/cli/completion.h"
 #include "app/cli/config_diff.h"
+#include "app/cli/config_show.h"
 #include "app/cli/init_command.h"
 #include "app/cli/journal_commands.h"
 #include "app/cli/place_options.h"
@@ -107,6 +108,14 @@ void add_config(CLI::App& app, CommandRun& out) {
   add_from(*diff, options->out);
   add_output(*diff, options->json);
   diff->callback([&out, options] { out = [options] { return config_diff(*options); }; });
+  auto* show = config->add_subcommand("show");
+  const auto shown = std::make_shared<ConfigShowOptions>();
+  show->add_option("file,--config.file,-c", shown->config_file,
+                   "Show this file (default: $TOCSIN_CONFIG, then ./tocsin.yaml)")
+      ->type_name("FILE");
+  show->add_flag("--effective", shown->effective, "Show the defaults of keys that are not set too");
+  add_output(*show, shown->json);
+  show->callback([&out, shown] { out = [shown] { return config_show(*shown); }; });
 }
 
 void add_topics(CLI::App& app, CommandRun& out) {

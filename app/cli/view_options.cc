@@ -3,8 +3,10 @@
 #include <memory>
 #include <string>
 
+#include "app/cli/groups_command.h"
 #include "app/cli/place_options.h"
 #include "app/cli/reproduce_command.h"
+#include "app/cli/resolve_command.h"
 #include "app/cli/view_commands.h"
 
 namespace tocsin::app {
@@ -63,6 +65,20 @@ void add_issues_reproduce(CLI::App& issues, CommandRun& out) {
   reproduce->callback([&out, again] { out = [again] { return reproduce_command(*again); }; });
 }
 
+void add_issues_resolve(CLI::App& issues, CommandRun& out) {
+  auto* resolve = issues.add_subcommand("resolve");
+  const auto options = std::make_shared<ResolveOptions>();
+  resolve->add_option("id", options->id, kIssueId)->type_name("ID")->required();
+  resolve->add_option("--note", options->note, "Record why it is over; messages repeat it")
+      ->type_name("TEXT")
+      ->required();
+  resolve->add_option("--author", options->author, "Record this author (default: user@host)")
+      ->type_name("NAME");
+  resolve->add_flag("--dry-run", options->dry_run, "Show the issue without writing anything");
+  add_place(*resolve, *options);
+  resolve->callback([&out, options] { out = [options] { return issues_resolve(*options); }; });
+}
+
 }  // namespace
 
 void add_status(CLI::App& app, CommandRun& out) {
@@ -83,6 +99,31 @@ void add_issues(CLI::App& app, CommandRun& out) {
   add_issues_list(*issues, out);
   add_issues_show(*issues, out);
   add_issues_reproduce(*issues, out);
+  add_issues_resolve(*issues, out);
+}
+
+void add_groups(CLI::App& app, CommandRun& out) {
+  auto* groups = app.add_subcommand("groups");
+  groups->require_subcommand(1);
+  auto* list = groups->add_subcommand("list");
+  const auto listed = std::make_shared<GroupsOptions>();
+  list->add_option("--route", listed->route,
+                   "Show only groups of this route: ID from `tocsin routes tree`")
+      ->type_name("ROUTE");
+  list->add_option("--integration", listed->integration,
+                   "Show only groups that told this integration or receiver")
+      ->type_name("NAME");
+  list->add_option("--issue", listed->issue, "Show only groups with this issue: ID or prefix")
+      ->type_name("ID");
+  add_place(*list, *listed);
+  list->callback([&out, listed] { out = [listed] { return groups_list(*listed); }; });
+  auto* show = groups->add_subcommand("show");
+  const auto shown = std::make_shared<GroupsOptions>();
+  show->add_option("hash", shown->hash, "Hash of the group from `tocsin groups list`, or a prefix")
+      ->type_name("HASH")
+      ->required();
+  add_place(*show, *shown);
+  show->callback([&out, shown] { out = [shown] { return groups_show(*shown); }; });
 }
 
 void add_tail(CLI::App& app, CommandRun& out) {

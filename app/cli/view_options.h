@@ -10,6 +10,8 @@ namespace tocsin::app {
 void add_status(CLI::App& app, CommandRun& out);
 /// list, show, reproduce.
 void add_issues(CLI::App& app, CommandRun& out);
+/// list, show.
+void add_groups(CLI::App& app, CommandRun& out);
 void add_tail(CLI::App& app, CommandRun& out);
 
 }  // namespace tocsin::app

@@ -7,6 +7,7 @@
 #include "app/config/file_check.h"
 #include "app/config/input_check.h"
 #include "app/config/route_check.h"
+#include "app/config/silence_notice_route.h"
 
 namespace tocsin::app {
 namespace {
@@ -147,6 +148,7 @@ void gather(const routing::RouteConfig& route, std::set<std::string>& used) {
 void check_receivers(const config::Reader& root, const AppConfig& config) {
   std::set<std::string> used;
   gather(config.route, used);
+  used.insert(silence_notices_receiver(root));
   for (const RuleSettings& rule : config.rules.rules) {
     used.insert(rule.actions.begin(), rule.actions.end());
   }

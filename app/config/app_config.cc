@@ -8,6 +8,7 @@
 #include "app/config/alarm_check.h"
 #include "app/config/fallback_check.h"
 #include "app/config/inbound_check.h"
+#include "app/config/silence_notice_route.h"
 #include "collectors/hook/hook.h"
 #include "core/identity.h"
 #include "core/json.h"
@@ -117,8 +118,12 @@ void read(config::Reader& root, AppConfig& out) {
   out.has_route = routing::read_route(root, out.route, out.receivers.names, intervals);
   root.recurs("route.routes");
   routing::read_inhibit_rules(root, out.inhibit_rules);
-  root.section("router", "limits of the router",
-               [&](config::Reader& in) { routing::read(in, out.router); });
+  std::string notices;
+  root.section("router", "limits of the router", [&](config::Reader& in) {
+    routing::read(in, out.router);
+    in.optional("silence_notices", notices,
+                "the receiver that hears when a silence begins, is about to end, and ends");
+  });
   root.section("http", "metrics and health", [&](config::Reader& in) {
     read(in, out.http);
     in.optional("external_url", out.external_url, "base of links in messages");
@@ -135,6 +140,7 @@ void read(config::Reader& root, AppConfig& out) {
     check_when(root, out);
     check_foreign_topics(root, out);
     check_fallbacks(root, out);
+    check_silence_notices(root, out, notices);
     check_inbound(root, out);
     check_links(root, out);
   }
@@ -213,6 +219,9 @@ AppConfig load_config(const std::string& path, const config::Environment& enviro
     read(root, out);
     check_alarms(root, out);
     out.files = files_of(root, out, path);
+    // Behind the checks, which look at the routes that somebody wrote.
+    const std::string notices = silence_notices_receiver(root);
+    if (out.has_route && !notices.empty()) add_silence_notices(out.route, notices);
   });
   for (const std::string_view key : kSections) {
     if (const auto value = document->value(key)) {

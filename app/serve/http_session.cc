@@ -262,7 +262,8 @@ class Session final : public OpenConnection, public std::enable_shared_from_this
     quiet_.async_wait([weak = this->weak_from_this()](beast::error_code stopped) {
       const auto self = weak.lock();
       if (stopped || !self) return;
-      if (!self->writing_ && !self->wrote_) self->send_piece({self->endless_->idle(), false});
+      if (!self->writing_ && !self->wrote_)
+        self->send_piece({self->endless_->idle(), self->endless_->ends_idle()});
       self->wrote_ = false;
       self->wait_quiet();
     });

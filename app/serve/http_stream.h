@@ -27,6 +27,8 @@ class HttpStream {
   virtual Piece take() = 0;
   /// What is sent after so long without a piece, so that proxies leave the connection open.
   [[nodiscard]] virtual std::string idle() const = 0;
+  /// Whether the connection is closed behind that.
+  [[nodiscard]] virtual bool ends_idle() const { return false; }
   [[nodiscard]] virtual std::chrono::milliseconds idle_after() const = 0;
 };
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "app/process/version.h"
+#include "config/secret_reads.h"
 #include "core/process_identity.h"
 #include "core/value.h"
 
@@ -103,6 +104,9 @@ std::string process_metrics(const std::string& proc) {
   Exposition out;
   out.add_info("tocsin_build_info", "version and compiler of this program",
                "version=\"" + build_version() + "\",compiler=\"" + build_compiler() + "\"");
+  out.add("tocsin_router_secret_reloads_total", "counter",
+          "files of credentials that held something else than at the opening before",
+          real(config::secret_reloads()));
   const auto stat = stat_of(proc);
   const double ticks = real(sysconf(_SC_CLK_TCK));
   if (stat) {

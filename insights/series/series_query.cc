@@ -198,6 +198,22 @@ void set_range(SeriesReader& reader, const SeriesAsk& ask, const std::vector<Nam
   out.to = (out.to + width - 1) / width * width;
 }
 
+// Steps of a segment only grow: behind its newest chunk no row comes that lies before it.
+bool are_settled(const std::vector<NamedFamilies>& found, std::int64_t to) {
+  for (const NamedFamilies& one : found) {
+    std::map<std::pair<core::Mode, std::string>, const FamilyLine*> newest;
+    for (const FamilyLine& family : one.families) {
+      const FamilyLine*& seen = newest[{family.mode, family.worker}];
+      const auto age = [](const FamilyLine& of) { return std::tie(of.incarnation, of.attempt); };
+      if (seen == nullptr || age(*seen) < age(family)) seen = &family;
+    }
+    for (const auto& entry : newest) {
+      if (entry.second->x_chunked < to) return false;
+    }
+  }
+  return !found.empty();
+}
+
 }  // namespace
 
 core::Result<std::vector<NamedFamilies>> ask_names(SeriesReader& reader, const SeriesAsk& ask) {
@@ -223,6 +239,7 @@ core::Result<SeriesAnswer> ask_series(SeriesReader& reader, const SeriesAsk& ask
   if (!found) return found.error();
   SeriesAnswer out;
   set_range(reader, ask, *found, out);
+  out.settled = are_settled(*found, out.to);
   std::size_t taken = 0;
   for (const NamedFamilies& one : *found) {
     for (const Stretch& part : stretches(one.families)) {

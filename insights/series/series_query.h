@@ -47,6 +47,7 @@ struct SeriesAnswer {
   std::int64_t level = 0;  // a bucket holds 2^level steps
   std::int64_t from = 0, to = 0;
   std::size_t left_out = 0;  // series beyond `most`
+  bool settled = false;      // the newest segment of each worker has chunks behind `to`
   std::vector<SeriesLine> lines;
 };
 

@@ -170,6 +170,8 @@ std::string Teller::tell(const Look& look, const Integration& integration, const
     note(look.group, integration.id, decision.reason);
     counted_.ends_deferred += decision.ends_deferred;
     counted_.ends_dropped += decision.ends_dropped;
+    add_to(ends_deferred_of_, integration.id, decision.ends_deferred);
+    add_to(ends_dropped_of_, integration.id, decision.ends_dropped);
     const bool changed = decision.changed;
     if (decision.kind) reason = decision.reason;
     if (decision.kind) say(look.group, context, std::move(decision), log, look.now);
@@ -314,6 +316,22 @@ void Teller::show(EachFigure each) const {
   show(owed_dropped_of_,
        {"tocsin_router_owed_resolves_dropped_total",
         "resolves that waited longer than owed_max_age",
+        "integration",
+        {},
+        0,
+        true},
+       each);
+  show(ends_deferred_of_,
+       {"tocsin_router_ends_deferred_total",
+        "ends of suppressed issues that wait: resolve_when_suppressed is defer",
+        "integration",
+        {},
+        0,
+        true},
+       each);
+  show(ends_dropped_of_,
+       {"tocsin_router_ends_dropped_total",
+        "ends of suppressed issues that are never told: resolve_when_suppressed is drop",
         "integration",
         {},
         0,

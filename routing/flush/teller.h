@@ -117,8 +117,10 @@ class Teller {
   Stats counted_;               // its part of them
   CountBy flushes_of_route_;
   CountBy suppressed_by_;    // member × flush, by kind of reason
-  CountBy owed_dropped_of_;  // by integration
-  CountBy suppressed_in_;    // members suppressed at a group's last look, by its hash
+  CountBy owed_dropped_of_;  // these three by integration
+  CountBy ends_deferred_of_;
+  CountBy ends_dropped_of_;
+  CountBy suppressed_in_;  // members suppressed at a group's last look, by its hash
 };
 
 }  // namespace tocsin::routing

@@ -146,6 +146,39 @@ def test_names_times_and_step_seconds(trained):
     assert clock["kind"] == "clock" and clock["unit"] == "s" and all(0 <= value < 5 for value in clock["value"])
 
 
+def test_a_finished_range_may_be_kept_and_is_not_sent_again(trained, server):
+    one, uid, journal = trained
+
+    def fetch(of, tag=None, **query):
+        address = of.wait_for("started")["http"]
+        asked = urllib.parse.urlencode({"name": "loss", **query})
+        request = urllib.request.Request(f"http://{address}/api/v1/runs/{uid}/series?{asked}", headers={"If-None-Match": tag} if tag else {})
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, answer.headers, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, error.headers, error.read()
+    _, open_end, _ = fetch(one)
+    assert open_end["Cache-Control"] == "no-store" and "ETag" not in open_end
+    status, kept, first = fetch(one, to=1000)
+    assert status == 200 and kept["Cache-Control"] == "private, max-age=600", kept
+    tag = kept["ETag"]
+    status, headers, later = fetch(one, to=1000)
+    assert headers["ETag"] == tag and later["as_of"] > first["as_of"]
+    status, headers, body = fetch(one, tag, to=1000)
+    assert (status, headers["ETag"], body) == (304, tag, b"")
+    status, headers, _ = fetch(one, tag, to=1001)
+    assert status == 200 and headers["ETag"] != tag
+    # Another replica, which reads the topics itself, gives the same tag.
+    one.kill()
+    for file in journal.glob("curves.db*"):
+        file.unlink()
+    again = server(CONFIG.format(journal=journal))
+    again.wait_for("ready")
+    assert run_with(again, 3000) == uid
+    assert wait_for(lambda: fetch(again, to=1000)[1].get("ETag") == tag, 10)
+
+
 def test_after_kill_9_and_without_its_file_the_curves_are_the_same(trained, server):
     one, uid, journal = trained
     path, query = f"/api/v1/runs/{uid}/series", {"name": "loss|lr|step_seconds", "points": 700}

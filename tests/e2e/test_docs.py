@@ -28,7 +28,7 @@ def blocks(language):
 def completed(text):
     """A fragment as a file: where it only names receivers, they are added."""
     if not re.search(r"^receivers:", text, re.MULTILINE):
-        names = {"docs", *re.findall(r"\breceiver: *\"?([\w-]+)", text)}
+        names = {"docs", *re.findall(r"\b(?:receiver|silence_notices): *\"?([\w-]+)", text)}
         for listed in re.findall(r"\b(?:actions|receivers): *\[([^\]]*)\]", text):
             names.update(name.strip(" \"'") for name in listed.split(",") if name.strip())
         text += "receivers:\n" + "".join(f"  {name}:\n    publish_metric: {{}}\n" for name in sorted(names))

@@ -7,6 +7,9 @@ import ssl
 import subprocess
 import threading
 import time
+import urllib.error
+import urllib.parse
+import urllib.request
 
 import jsonschema
 import pytest
@@ -168,6 +171,36 @@ def test_a_page_over_tls_begins_a_session_follows_the_stream_and_silences(server
     began = time.monotonic()
     assert program.stop() == 0
     assert again.ended.wait(5) and time.monotonic() - began < 15
+
+
+def test_long_polls_miss_nothing_between_two_of_them(server, config, tmp_path):
+    one = server(re.sub(r"\n  tls:.*", "", config().read_text()))
+    one.wait_for("ready")
+    address = one.wait_for("started")["http"]
+
+    def poll(seconds, cursor=None, as_parameter=None):
+        headers = {"Last-Event-ID": cursor} if cursor else {}
+        asked = urllib.parse.urlencode({"poll": seconds, "types": "issue,silence", **({"cursor": as_parameter} if as_parameter else {})})
+        began = time.monotonic()
+        with urllib.request.urlopen(urllib.request.Request(f"http://{address}/api/v1/stream?{asked}", headers=headers), timeout=70) as answer:
+            assert answer.headers["Content-Type"] == "application/json" and answer.headers["Cache-Control"] == "no-store"
+            return json.load(answer), time.monotonic() - began
+    first, took = poll(30)
+    assert took < 5 and first["events"] == [] and first["reset"] is None
+    quiet, took = poll(1, first["cursor"])
+    assert 0.9 < took < 10 and quiet["events"] == []
+    JournalWriter(tmp_path / "data").append(*[scalar("sick", "loss", "NaN" if step == 3 else 1.0, step, job="ill") for step in range(5)])
+    heard, took = poll(50, quiet["cursor"])
+    assert took < 40 and [event["event"] for event in heard["events"]] == ["issue"] and heard["events"][0]["data"]["rule"] == "exploding_tensor"
+    # What happened while nobody asked is there, once; the parameter is for those who cannot send the header.
+    again, took = poll(30, as_parameter=quiet["cursor"])
+    assert took < 5 and again["events"][0] == heard["events"][0]
+    lost, took = poll(30, "0badf00d-7")
+    assert took < 5 and lost["reset"] == "what came since is not kept" and lost["events"] == []
+    with pytest.raises(urllib.error.HTTPError) as error:
+        poll(56)
+    refused = json.load(error.value)
+    assert error.value.code == 400 and refused["field"] == "poll" and "from 0 to 55" in refused["detail"], refused
 
 
 def test_many_streams_hold_up_no_other_request(server, config, tmp_path):

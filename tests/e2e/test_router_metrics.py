@@ -58,6 +58,7 @@ TABLE = [
     ("transaction_aborts_total", "counter", {"stage"}),
     ("outbox_lag_seconds", "gauge", {"stage", "partition"}),
     ("ssrf_blocked_total", "counter", {"integration"}),
+    ("secret_reloads_total", "counter", set()),
     ("api_requests_total", "counter", {"method", "route", "code"}),
 ]
 LINE = re.compile(r'^(\w+)(?:\{(.*)\})? (\S+)$')

@@ -23,7 +23,7 @@ BEYOND_A_SCHEMA = re.compile("|".join([
     r"belongs to format", r"the hook decides at 0.5", r"one type of importance only", r"without a prefix the run of the issue", r"that needs transport\.kafka", r"expected up to 249 letters", r"needs one number, or as many",
     # names that another section gives
     r'^rule "[^"]*" names receiver "[^"]*", which does not exist',
-    r"no receiver is called", r"there is no receiver", r"use must be the name of a rule",
+    r"no receiver is called", r"there is no receiver", r"^needs a `route`", r"use must be the name of a rule",
     # texts with a grammar of their own
     r"expected a URL", r"expected environment, none, or a URL", r"which Prometheus keeps for itself", r"a label has a name", r"is no network", r"is no mail address", r"must be IP:PORT", r"at character \d+", r"is no whole number",
     r"expected a topic", r"endpoint must be https://", r"to must be topic, a directory", r"a topic to publish to", r"expected at least one (address|name)", r"label name must not be empty",

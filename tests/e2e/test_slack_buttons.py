@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 import urllib.request
 
@@ -202,3 +203,34 @@ http:
     assert "expected the member ID" in errors("integrations: [people/slack], stoppers: [ada]")
     assert "names `integrations`" in errors("integration: people/slack")
     assert "scheme and host alone" in errors("integrations: [people/slack], replies_to: 'https://hooks.slack.com/x'")
+
+
+def test_more_presses_than_may_wait_are_refused_and_may_be_pressed_again(begin, slack, tmp_path):
+    """Slack shows the person an error for what is not 2xx; nothing of it is done behind their back."""
+    program, hook, _ = begin()
+    goes_nan(tmp_path)
+    assert wait_for(lambda: slack.messages, 60)
+    message = slack.messages[0]
+    stuck, gone = threading.Event(), threading.Event()
+    answered = slack._answer_to_a_click
+
+    def slowly(*request):
+        stuck.set()
+        gone.wait(20)
+        return answered(*request)
+    slack._answer_to_a_click = slowly
+    # By somebody who may not: nothing changes but the answers. The first is being answered, a hundred wait.
+    assert slack.press(message, "Acknowledge", hook, user=GUEST)[0] == 200
+    assert stuck.wait(10)
+    for number in range(100):
+        assert slack.press(message, "Acknowledge", hook, user=GUEST)[0] == 200, number
+    payload = slack._payload(message, slack.buttons(message)["Acknowledge"], GUEST, slack.root + "/actions/T0TOCSIN/last/of-them")
+    slack._response_urls["/actions/T0TOCSIN/last/of-them"] = {"user": GUEST["id"], "message": message, "uses": 0}
+    at = time.time()
+    assert slack.request(hook, payload, at=at)[0] == 503
+    gone.set()
+    assert wait_for(lambda: len(slack.whispers) == 101, 60), (len(slack.whispers), program.events[-3:])
+    assert slack.request(hook, payload, at=at)[0] == 200, "it was not done, so the same request counts"
+    assert wait_for(lambda: len(slack.whispers) == 102, 20)
+    assert {text for _, text in slack.whispers} == {slack.whispers[0][1]} and "may not acknowledge" in slack.whispers[0][1]
+    assert program.stop() == 0

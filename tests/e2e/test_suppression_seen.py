@@ -153,7 +153,7 @@ def test_an_end_that_is_owed_outlives_a_kill_and_is_told_once(server, config, tm
     owed = lambda: [end for group in groups(program) for one in group["integrations"] for end in one["owed"]]  # noqa: E731
     assert wait_for(lambda: len(owed()) == 1, 60), groups(program)
     assert kinds(program, "source") == ["open"], "a silence holds the end back: resolve_when_suppressed is defer"
-    assert "\ntocsin_router_ends_deferred_total 1\n" in program.get("/metrics")[1]
+    assert re.search(r'\ntocsin_router_ends_deferred_total\{integration="[^"]+"\} 1\n', program.get("/metrics")[1])
     [group] = groups(program)
     assert group["integrations"][0]["incident_open"] and group["integrations"][0]["told"] == [] and group["next_flush"]
     status, text = program.get(f"/api/v1/groups/{group['hash'][:12]}")

@@ -25,8 +25,22 @@ def test_what_is_shipped_is_what_is_declared():
     assert list(docs_alerts.stale(write=False)) == []
 
 
+def the_programs_sources():
+    return "\n".join(path.read_text() for room in ("actions", "app", "routing") for kind in ("*.cc", "*.h") for path in (ROOT / room).rglob(kind))
+
+
+def test_the_table_of_the_page_has_the_programs_metrics_and_no_other():
+    sources = the_programs_sources()
+    table = docs_alerts.PAGE.read_text().split("## Metrics of the router")[1].split("|---|---|---|\n")[1].split("\n\n")[0]
+    shown = {name for row in table.splitlines() for name in re.findall(r"`([a-z_]+)`", re.sub(r"\([^)]*\)", "", row.split("|")[1]))}
+    assert len(shown) > 60
+    # `part + "…"`: the loop around each stage names its own.
+    assert {name for name in shown if f'"tocsin_router_{name}"' not in sources and f'"{name}"' not in sources} == set()
+    assert set(re.findall(r'"tocsin_router_([a-z_]+)"', sources)) - shown == set()
+
+
 def test_every_metric_is_one_that_the_program_has():
-    sources = "\n".join(path.read_text() for room in ("actions", "app", "routing") for path in (ROOT / room).rglob("*.cc"))
+    sources = the_programs_sources()
     named = set(re.findall(r'"(tocsin_[a-z_]+)"', sources))
     assert docs_alerts.metrics() - named == set()
     assert 'part("tocsin_" + wiring.part' in sources and 'part + "state_faults_total"' in sources

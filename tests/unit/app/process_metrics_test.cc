@@ -8,6 +8,7 @@
 
 #include "app/process/version.h"
 #include "app/serve/process_metrics.h"
+#include "config/config.h"
 #include "core/value.h"
 
 namespace tocsin::app {
@@ -57,6 +58,33 @@ TEST(ProcessMetrics, LeaveOutWhatCannotBeRead) {
   const std::string text = process_metrics("/nowhere");
   EXPECT_THAT(text, HasSubstr("tocsin_build_info{"));
   EXPECT_THAT(text, Not(HasSubstr("process_")));
+}
+
+TEST(ProcessMetrics, CountFilesOfCredentialsThatChange) {
+  const auto reloads = [] {
+    const std::string text = process_metrics();
+    const std::string name = "\ntocsin_router_secret_reloads_total ";
+    const std::size_t at = text.find(name);
+    EXPECT_NE(at, std::string::npos);
+    return at == std::string::npos ? -1 : std::stoi(text.substr(at + name.size()));
+  };
+  const std::string path = testing::TempDir() + "/secret" + std::to_string(getpid());
+  const config::Secret secret = config::Secret::from_file(path);
+  const int before = reloads();
+  const auto holds = [&](const char* value) {
+    std::ofstream(path) << value << "\n";
+    EXPECT_EQ(*secret.reveal(), value);
+  };
+  holds("first");
+  holds("first");
+  EXPECT_EQ(reloads(), before) << "the first reading and the same again are no change";
+  holds("second");
+  EXPECT_EQ(reloads(), before + 1);
+  holds("first");
+  EXPECT_EQ(reloads(), before + 2);
+  std::ofstream(path) << "";
+  EXPECT_FALSE(secret.reveal());
+  EXPECT_EQ(reloads(), before + 2) << "an empty file is an error, not a credential";
 }
 
 }  // namespace

@@ -120,5 +120,30 @@ TEST_F(SeriesQueryTest, AWrongExpressionIsNamed) {
   EXPECT_NE(answer.error().message.find("name: not a regular expression"), std::string::npos);
 }
 
+TEST_F(SeriesQueryTest, ARangeIsSettledOnceTheNewestSegmentHasChunksBehindIt) {
+  auto store = writer();
+  name(*store);
+  for (std::int64_t x = 0; x < 1100; ++x) add(*store, x, 1.0, segment(1));
+  ASSERT_TRUE(store->commit({}));
+  const std::int64_t chunked =
+      reader()->families(core::to_text(run()), FamilyKind::scalar, 5).at(0).x_chunked;
+  ASSERT_GT(chunked, 500);
+  ASSERT_LT(chunked, 1099) << "the rest waits for more rows";
+  SeriesAsk ask = asked(5000);
+  EXPECT_FALSE(ask_series(*reader(), ask)->settled) << "without an end, the next row belongs to it";
+  ask.to = 500;
+  EXPECT_TRUE(ask_series(*reader(), ask)->settled);
+  ask.to = chunked + 1;
+  EXPECT_FALSE(ask_series(*reader(), ask)->settled);
+  ask.to = 500;
+  ask.name = "nothing";
+  EXPECT_FALSE(ask_series(*reader(), ask)->settled) << "the name may still appear";
+  // A later attempt goes over these steps again.
+  ask.name = "loss";
+  add(*store, 100, 2.0, segment(2));
+  ASSERT_TRUE(store->commit({}));
+  EXPECT_FALSE(ask_series(*reader(), ask)->settled);
+}
+
 }  // namespace
 }  // namespace tocsin::insights
