@@ -14,6 +14,7 @@
 #include "core/run_told.h"
 #include "core/stop_course.h"
 #include "core/time.h"
+#include "routing/tables/kept_issue.h"
 
 namespace tocsin::routing {
 
@@ -33,7 +34,7 @@ struct IssueState {
   std::string key;
   /// Of the current or last episode: what was found, by its first or most severe report, and in
   /// `ending` how it ended (core/episode.h).
-  core::Issue issue;
+  KeptIssue issue;
   Newest newest;              // of its reports
   std::uint64_t episode = 0;  // 0: only an orphan resolve was seen
   bool firing = false;
