@@ -115,7 +115,7 @@ std::vector<FlushMember> Teller::freeze(const Group& group, WallTime tick, WallT
     const IssueState* state = joined.state;
     FlushMember member;
     member.state = state;
-    const bool untold = over_and_news(group, *state) && !told_in(*group.logs, key);
+    const bool untold = over_and_news(group, *state) && !told_in(*group.logs, state->key);
     // What ended since the tick fired at it. An end that is still to come is one by a clock ahead of
     // ours: waiting for it would keep back the end, and what is folded behind it, for as long.
     const bool ended_since =
@@ -258,9 +258,9 @@ void Teller::close(const Group& group, const std::string& integration_id, WallTi
     decision.reason = "regrouped";
     decision.kind = core::NotificationKind::close;
     for (const auto& [key, member] : group.members) {
-      if (const auto told = log.told.find(key); told != log.told.end()) {
+      if (const auto told = log.told.find(member.state->key); told != log.told.end()) {
         decision.resolved.push_back({member.state, told->second.episode, false});
-      } else if (const auto owed = log.owed.find(key); owed != log.owed.end()) {
+      } else if (const auto owed = log.owed.find(member.state->key); owed != log.owed.end()) {
         decision.resolved.push_back({member.state, owed->second.episode, false});
       }
     }

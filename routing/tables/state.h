@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -122,7 +123,7 @@ struct Group {
   // Not stored with it.
   const GroupLogs* logs = nullptr;  // of the notification log; never null in a table
   const Route* route = nullptr;
-  std::map<std::string, Member> members;
+  std::map<std::string_view, Member> members;  // by the key of the state
   bool changed = true;   // since its last flush: else there is nothing to decide but a repeat
   bool unsaved = false;  // its timer has moved without a record: written with the next change
 
