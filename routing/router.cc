@@ -35,7 +35,7 @@ std::vector<const Suppressor*> all_suppressors(const RouterOptions& options,
 }
 
 IssueView view_of(const IssueState& state) {
-  return {state.issue, state.key, state.firing, state.episode, state.last_transition};
+  return {state.issue.whole(), state.key, state.firing, state.episode, state.last_transition};
 }
 
 }  // namespace

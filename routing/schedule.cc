@@ -52,7 +52,7 @@ bool Schedule::settles(const Agenda::Entry& due, WallTime now) const {
   const Group& group = *tables_.groups.find(due.key);
   return !group.route->beside &&
          std::any_of(group.members.begin(), group.members.end(), [&](const auto& entry) {
-           return inhibition_.has_target(entry.second.state->issue);
+           return inhibition_.has_target(entry.second.state->issue.whole());
          });
 }
 

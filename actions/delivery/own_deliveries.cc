@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -52,12 +53,18 @@ void OwnDeliveries::spawn(Lane& lane, const Item& parent, const std::string& rec
 
 void OwnDeliveries::settled(Lane& lane, const Item& item, const core::Delivery& record,
                             WallTime now) {
-  const bool whole = unpacked(item.notification)->issues.empty() ||
-                     !speaks_of_trouble_only(*unpacked(item.notification));
+  // Read only where somebody was missed: the issues of a message that arrived stay packed.
+  std::optional<bool> whole;
+  const auto of_others = [&] {
+    if (whole) return *whole;
+    const auto message = unpacked(item.notification);
+    whole = message->issues.empty() || !speaks_of_trouble_only(*message);
+    return *whole;
+  };
   std::set<std::string> missed;
   const bool late = now - item.enqueued >= lane.options.common.standing_after;
   const auto miss = [&](const std::string& recipient, const std::string& code, bool tell) {
-    if (!missed.insert(recipient).second || !whole || !tell) return;
+    if (!missed.insert(recipient).second || !tell || !of_others()) return;
     log_.tell(lane.trouble.not_reached(recipient, code, record, now));
   };
   for (const std::string& value : values_of(record.handles, kept::kRefused)) {

@@ -173,9 +173,11 @@ core::Result<std::vector<core::Position>> RouteStage::restored(std::int32_t part
   inputs_.insert(partition);
   if (restored_) return std::vector<core::Position>{};
   std::optional<core::Error> damaged;
-  for (const auto& [key, value] : std::exchange(newest_, {})) {
-    const auto status = router_->restore(key, value);
-    if (!status && !damaged) damaged = status.error().in(key);
+  // One after the other: what a record took is there for the issue that is made of it.
+  while (!newest_.empty()) {
+    const auto record = newest_.extract(newest_.begin());
+    const auto status = router_->restore(record.key(), record.mapped());
+    if (!status && !damaged) damaged = status.error().in(record.key());
   }
   router_->restored(now.wall);
   restored_ = true;

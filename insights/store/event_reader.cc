@@ -20,7 +20,8 @@ constexpr std::string_view kRunColumns =
 
 constexpr std::string_view kIssueColumns =
     "SELECT key, event_id, run, rule, coalesce(mode, ''), coalesce(tensor, ''),"
-    " coalesce(worker, ''), summary, ordinal, (SELECT max(t.episode) FROM report r JOIN told t ON"
+    " coalesce(worker, ''), summary, ordinal, (SELECT max(t.episode) FROM report_of_issue r JOIN "
+    "told t ON"
     " t.key = r.key AND t.event_id = r.event_id WHERE r.key = issue.key AND"
     " r.ordinal = issue.ordinal), attempt, severity, opened, heard, reports, firing, caused, "
     "closed,"

@@ -16,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kMostKnownRuns = 10'000;
+
 std::int64_t micros(core::WallTime time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
 }
@@ -107,7 +109,7 @@ EventWriter::EventWriter(std::unique_ptr<StoreDatabase> database, std::unique_pt
   do_->again_issue = database_->prepare(
       "UPDATE issue SET heard = ?, severity = max(severity, ?), reports = reports + 1"
       " WHERE key = ? AND ordinal = ?");
-  do_->put_report = database_->prepare("INSERT OR IGNORE INTO report VALUES (?,?,?)");
+  do_->put_report = database_->prepare("INSERT OR IGNORE INTO report_of_issue VALUES (?,?,?)");
   do_->put_told = database_->prepare("INSERT OR REPLACE INTO told VALUES (?,?,?,?)");
 }
 
@@ -158,7 +160,7 @@ void EventWriter::saw(const KeptRecord& kept, const core::Issue& issue) {
   const bool fires = issue.status == core::IssueStatus::firing;
   const bool begins = !known || (fires && !fired);
   if (begins) ++ordinal;
-  do_->put_report.bind(1, std::string_view(issue.event_id)).bind(2, std::string_view(key));
+  do_->put_report.bind(1, std::string_view(key)).bind(2, std::string_view(issue.event_id));
   do_->put_report.bind(3, ordinal).run();
   if (database_->changes() == 0) return;  // it was seen before
   std::string slot = "issue/" + key + "/" + std::to_string(ordinal);
@@ -195,6 +197,8 @@ void EventWriter::saw(const KeptRecord& kept, const core::Issue& issue) {
   note_run(issue.run.uid);
   if (issue.run.uid.nil()) return;
   // A producer may tell of a run that nobody has begun.
+  if (known_runs_.size() >= kMostKnownRuns) known_runs_.clear();
+  if (!known_runs_.insert(issue.run.uid).second) return;
   do_->first_heard.bind(1, std::string_view(run)).bind(2, std::string_view(issue.run.job));
   do_->first_heard.bind(3, std::int64_t{issue.run.attempt}).bind(4, micros(issue.time)).run();
 }
@@ -265,6 +269,7 @@ core::Status EventWriter::commit(const std::vector<core::Position>& positions) {
   changed_.clear();
   database_->run(before ? "COMMIT" : "ROLLBACK");
   const auto after = database_->failure();
+  if (!before || !after) known_runs_.clear();
   if (!before) return before;
   if (!after) {
     database_->run("ROLLBACK");
@@ -278,7 +283,7 @@ void EventWriter::forget_run(const std::string& uid) {
        {"DELETE FROM event WHERE seq IN (SELECT seq FROM told WHERE key IN (SELECT key FROM issue"
         " WHERE run = ?))",
         "DELETE FROM told WHERE key IN (SELECT key FROM issue WHERE run = ?)",
-        "DELETE FROM report WHERE key IN (SELECT key FROM issue WHERE run = ?)",
+        "DELETE FROM report_of_issue WHERE key IN (SELECT key FROM issue WHERE run = ?)",
         "DELETE FROM issue WHERE run = ?", "DELETE FROM event WHERE run = ?",
         "DELETE FROM run WHERE uid = ?"}) {
     StoreStatement gone = database_->prepare(sql);
@@ -301,6 +306,7 @@ core::Result<std::size_t> EventWriter::forget(core::WallTime before, std::uint64
     if (oldest.integer(1) >= micros(before) && pages * page <= max_bytes) break;
     const std::string uid = oldest.text(0);
     oldest.reset();
+    known_runs_.clear();
     forget_run(uid);
   }
   // What no run is told of any more: silences of long ago, deliveries about other producers' issues.
@@ -310,6 +316,7 @@ core::Result<std::size_t> EventWriter::forget(core::WallTime before, std::uint64
   open_ = false;
   database_->run(failed ? "COMMIT" : "ROLLBACK");
   auto after = database_->failure();
+  if (!failed || !after) known_runs_.clear();
   if (!failed) return failed.error();
   if (!after) return after.error();
   return forgotten;

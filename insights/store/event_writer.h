@@ -71,6 +71,7 @@ class EventWriter {
   std::unique_ptr<StoreDatabase> database_;
   bool open_ = false;  // a transaction is
   std::set<std::string> changed_;
+  std::set<core::RunUid> known_runs_;  // some of those that have a row
   struct Statements;
   std::unique_ptr<Statements> do_;
 };

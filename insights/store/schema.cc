@@ -12,8 +12,6 @@ CREATE TABLE position(topic TEXT, stream TEXT, part INTEGER, next INTEGER, PRIMA
   STRICT, WITHOUT ROWID;
 CREATE TABLE event(seq INTEGER PRIMARY KEY, slot TEXT UNIQUE, kind TEXT, time INTEGER, run TEXT,
   topic TEXT, part INTEGER, pos INTEGER, stamp INTEGER, key TEXT, headers BLOB, value BLOB) STRICT;
-CREATE INDEX event_run ON event(run, time);
-CREATE INDEX event_kind ON event(kind, time);
 CREATE TABLE run(uid TEXT PRIMARY KEY, job TEXT, attempt INTEGER, phase TEXT, outcome TEXT,
   step INTEGER, step_seconds REAL, world INTEGER, started INTEGER, ended INTEGER, heard INTEGER,
   labels TEXT) STRICT, WITHOUT ROWID;
@@ -23,12 +21,31 @@ CREATE TABLE issue(key TEXT, ordinal INTEGER, event_id TEXT, run TEXT, attempt I
   step INTEGER, tensor TEXT, worker TEXT, summary TEXT, caused INTEGER, shadow INTEGER,
   reports INTEGER, PRIMARY KEY(key, ordinal)) STRICT, WITHOUT ROWID;
 CREATE INDEX issue_run ON issue(run, opened);
-CREATE TABLE report(event_id TEXT PRIMARY KEY, key TEXT, ordinal INTEGER) STRICT, WITHOUT ROWID;
-CREATE INDEX report_of ON report(key, ordinal);
 CREATE TABLE told(key TEXT, seq INTEGER, event_id TEXT, episode INTEGER, PRIMARY KEY(key, seq))
   STRICT, WITHOUT ROWID;
 CREATE INDEX told_seq ON told(seq);
 )sql";
+
+// What an issue that is said again writes: no index has its time, and its reports lie together.
+constexpr const char* kPlaces = R"sql(
+CREATE INDEX event_of_run ON event(run);
+CREATE INDEX event_control ON event(run) WHERE kind = 'control';
+CREATE INDEX event_loose ON event(time) WHERE run = '';
+CREATE TABLE report_of_issue(key TEXT, event_id TEXT, ordinal INTEGER, PRIMARY KEY(key, event_id))
+  STRICT, WITHOUT ROWID;
+)sql";
+
+// Of version 1.
+constexpr const char* kMoves = R"sql(
+INSERT INTO report_of_issue SELECT key, event_id, ordinal FROM report;
+DROP TABLE report;
+DROP INDEX event_run;
+DROP INDEX event_kind;
+)sql";
+
+void number_tables(StoreDatabase& database) {
+  database.run(("PRAGMA user_version = " + std::to_string(kStoreVersion)).c_str());
+}
 
 }  // namespace
 
@@ -42,13 +59,24 @@ core::Status prepare_store(StoreDatabase& database) {
   if (tables == 0) {
     database.run("BEGIN IMMEDIATE");
     database.run(kTables);
+    database.run(kPlaces);
     database.run(("PRAGMA application_id = " + std::to_string(kStoreId)).c_str());
-    database.run(("PRAGMA user_version = " + std::to_string(kStoreVersion)).c_str());
+    number_tables(database);
     database.run("COMMIT");
     return database.failure();
   }
   if (whose != kStoreId)
     return core::Error{core::Code::failed_precondition, "it is another program's file"};
+  if (version == 1) {
+    database.run("BEGIN IMMEDIATE");
+    database.run(kPlaces);
+    database.run(kMoves);
+    number_tables(database);
+    auto moved = database.failure();
+    database.run(moved ? "COMMIT" : "ROLLBACK");
+    const auto done = database.failure();
+    return moved ? done : moved;
+  }
   if (version != kStoreVersion)
     return core::Error{core::Code::failed_precondition, "its tables are of version " +
                                                             std::to_string(version) + ", not " +

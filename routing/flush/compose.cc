@@ -17,8 +17,8 @@ using core::WallTime;
 
 constexpr core::Duration kCloseMaxAge = std::chrono::hours(24 * 7);
 
-core::NotifiedIssue line(const Mention& mention, WallTime tick) {
-  core::NotifiedIssue out{mention.state->key, mention.episode, report_of(mention), {}};
+core::NotifiedIssue line(const Mention& mention, core::Issue report, WallTime tick) {
+  core::NotifiedIssue out{mention.state->key, mention.episode, std::move(report), {}};
   if (mention.firing && !mention.over) {
     out.issue.status = core::IssueStatus::firing;
     out.issue.resolution = core::Resolution::none;
@@ -50,10 +50,11 @@ std::size_t list(std::vector<Mention> mentions, const FlushContext& context,
   put_first(mentions, most);
   for (const Mention& mention : mentions) {
     if (out.size() >= most) break;
-    const std::size_t size = approximate_bytes(report_of(mention));
+    core::Issue report = report_of(mention);
+    const std::size_t size = approximate_bytes(report);
     if (bytes > 0 && bytes + size > kMaxMessageBytes) break;
     bytes += size;
-    out.push_back(line(mention, context.tick));
+    out.push_back(line(mention, std::move(report), context.tick));
   }
   return mentions.size() - out.size();
 }
@@ -61,10 +62,11 @@ std::size_t list(std::vector<Mention> mentions, const FlushContext& context,
 core::Labels common_labels(const std::vector<Mention>& mentions) {
   core::Labels common;
   if (mentions.empty()) return common;
-  for (const auto& [name, value] : mentions.front().state->issue.labels.entries()) {
+  const core::Labels first = mentions.front().state->issue.labels;
+  for (const auto& [name, value] : first.entries()) {
     const bool shared = std::all_of(mentions.begin(), mentions.end(),
                                     [&, &label = name, &wanted = value](const Mention& one) {
-                                      return one.state->issue.labels.get(label) == wanted;
+                                      return one.state->issue.labels.at(label) == wanted;
                                     });
     if (shared) common.set(name, value);
   }

@@ -166,7 +166,7 @@ Occasion Teller::occasion_of(const Look& look) const {
     const IssueState& issue = *member.state;
     const FlapState* flap = flaps_.of(issue.key);
     if (flap == nullptr) continue;
-    const std::string what = core::visible(issue.issue.rule, 100);
+    const std::string what = core::visible(issue.issue.rule(), 100);
     if (member.flapping && !member.held && flaps_.untold(issue.key, look.group.hash)) {
       return {"flapping",
               what + " flaps: it began " + std::to_string(route.flap->episodes) + " times within " +

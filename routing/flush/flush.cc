@@ -46,13 +46,13 @@ class Folding {
  private:
   /// Of two that name each other, because one of them fired before and fires again, the later one
   /// follows.
-  static bool follows(const core::Issue& cause, const IssueState& issue) {
+  static bool follows(const KeptIssue& cause, const IssueState& issue) {
     return std::any_of(cause.caused_by.begin(), cause.caused_by.end(),
                        [&](const core::Cause& one) { return one.issue_key == issue.key; }) &&
            cause.starts_at > issue.issue.starts_at;
   }
 
-  std::map<std::string_view, const core::Issue*> by_key_;
+  std::map<std::string_view, const KeptIssue*> by_key_;
 };
 
 /// Sorts the members into the decision's lists, and moves resolves that must wait into `owed`.
@@ -306,9 +306,9 @@ void keep_books(const FlushContext& context, FlushDecision& decision, TellLog& l
 
 }  // namespace
 
-const core::Issue& report_of(const Mention& mention) {
+core::Issue report_of(const Mention& mention) {
   const auto past = mention.state->past.find(mention.episode);
-  return past == mention.state->past.end() ? mention.state->issue : past->second;
+  return past == mention.state->past.end() ? mention.state->issue.whole() : past->second;
 }
 
 bool told_before(const Mention& a, const Mention& b) {

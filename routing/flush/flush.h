@@ -57,7 +57,7 @@ struct FlushDecision {
 };
 
 /// The report that tells of a mention: an earlier episode has its own.
-const core::Issue& report_of(const Mention& mention);
+core::Issue report_of(const Mention& mention);
 /// Is `a` told before `b`? Most severe first, then first signs, then oldest.
 bool told_before(const Mention& a, const Mention& b);
 

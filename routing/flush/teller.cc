@@ -80,7 +80,7 @@ bool Teller::nothing_to_decide(const Group& group, WallTime tick, WallTime until
   const WallTime since = group.last_tick.value_or(group.created_at);
   const auto any_member = [&](core::FunctionRef<bool(const core::Issue&)> is) {
     return std::any_of(group.members.begin(), group.members.end(),
-                       [&](const auto& entry) { return is(entry.second.state->issue); });
+                       [&](const auto& entry) { return is(entry.second.state->issue.whole()); });
   };
   const bool differs =
       std::any_of(suppressors_.begin(), suppressors_.end(),
@@ -108,11 +108,14 @@ std::vector<FlushMember> Teller::freeze(const Group& group, WallTime tick, WallT
   members.reserve(group.members.size());
   std::vector<Suppression> of_route;
   times_.reasons(*group.route, tick, of_route);
+  std::vector<const Suppressor*> asked;
+  std::copy_if(suppressors_.begin(), suppressors_.end(), std::back_inserter(asked),
+               [](const Suppressor* one) { return one->holds_any(); });
   for (const auto& [key, joined] : group.members) {
     const IssueState* state = joined.state;
     FlushMember member;
     member.state = state;
-    const bool untold = over_and_news(group, *state) && !told_in(*group.logs, key);
+    const bool untold = over_and_news(group, *state) && !told_in(*group.logs, state->key);
     // What ended since the tick fired at it. An end that is still to come is one by a clock ahead of
     // ours: waiting for it would keep back the end, and what is folded behind it, for as long.
     const bool ended_since =
@@ -127,11 +130,12 @@ std::vector<FlushMember> Teller::freeze(const Group& group, WallTime tick, WallT
     }
     if (const AckState* ack = acks_.of(*state)) member.ack = &ack->told;
     const WallTime since = group.last_tick.value_or(group.created_at);
-    member.reminded =
-        std::any_of(suppressors_.begin(), suppressors_.end(),
-                    [&](const Suppressor* one) { return one->reminds(state->issue, since, tick); });
-    for (const Suppressor* suppressor : suppressors_) {
-      suppressor->reasons(state->issue, tick, member.reasons);
+    if (!asked.empty()) {
+      const core::Issue issue = state->issue.whole();
+      for (const Suppressor* suppressor : asked) {
+        member.reminded = member.reminded || suppressor->reminds(issue, since, tick);
+        suppressor->reasons(issue, tick, member.reasons);
+      }
     }
     member.reasons.insert(member.reasons.end(), of_route.begin(), of_route.end());
     counted_.suppressed += member.reasons.size();
@@ -256,9 +260,9 @@ void Teller::close(const Group& group, const std::string& integration_id, WallTi
     decision.reason = "regrouped";
     decision.kind = core::NotificationKind::close;
     for (const auto& [key, member] : group.members) {
-      if (const auto told = log.told.find(key); told != log.told.end()) {
+      if (const auto told = log.told.find(member.state->key); told != log.told.end()) {
         decision.resolved.push_back({member.state, told->second.episode, false});
-      } else if (const auto owed = log.owed.find(key); owed != log.owed.end()) {
+      } else if (const auto owed = log.owed.find(member.state->key); owed != log.owed.end()) {
         decision.resolved.push_back({member.state, owed->second.episode, false});
       }
     }

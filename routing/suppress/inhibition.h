@@ -30,6 +30,7 @@ class Inhibition final : public Suppressor {
   /// invalid_argument: matchers that do not parse.
   static core::Status check(const std::vector<InhibitRule>& rules);
 
+  [[nodiscard]] bool holds_any() const noexcept override { return !rules_.empty(); }
   /// "inhibition:<name>". Stops are not held back unless they ask for it (Integration::respects).
   void reasons(const core::Issue& issue, core::WallTime tick,
                std::vector<Suppression>& out) const override;

@@ -86,7 +86,7 @@ void SilenceNotices::look_at_issues(std::vector<Hidden>& hidden,
   std::vector<std::size_t> matching;
   issues_.for_each([&](const IssueState& issue) {
     if (!issue.firing || issue.issue.shadow) return;
-    if (is_silence_notice(issue.issue)) {
+    if (is_silence_notice(issue.issue.rule())) {
       told.insert(issue.issue.labels.get("silence"));
       return;
     }
@@ -95,9 +95,9 @@ void SilenceNotices::look_at_issues(std::vector<Hidden>& hidden,
       Hidden& of = hidden[i];
       ++of.count;
       if (of.some.size() < kNamedIssues) {
-        const std::string& job = issue.issue.labels.get("job");
-        of.some.push_back(
-            core::visible((job.empty() ? "" : job + ", ") + issue.issue.rule, kLongestMatchers));
+        const std::string job = issue.issue.labels.get("job");
+        of.some.push_back(core::visible((job.empty() ? "" : job + ", ").append(issue.issue.rule()),
+                                        kLongestMatchers));
       }
     }
   });

@@ -38,7 +38,7 @@ std::optional<WallTime> SilenceWatch::next() const {
 void SilenceWatch::look_at_issues(WallTime now, std::vector<Seen>& seen) const {
   std::vector<std::size_t> matching;
   issues_.for_each([&](const IssueState& issue) {
-    if (issue.issue.shadow || is_silence_notice(issue.issue)) return;
+    if (issue.issue.shadow || is_silence_notice(issue.issue.rule())) return;
     silences_.match(issue.issue.labels, matching);
     for (const std::size_t i : matching) {
       seen[i].firing = seen[i].firing || issue.firing;

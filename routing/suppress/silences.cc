@@ -156,7 +156,7 @@ void Silences::match(const core::Labels& labels, std::vector<std::size_t>& out) 
 
 void Silences::reasons(const core::Issue& issue, WallTime tick,
                        std::vector<Suppression>& out) const {
-  if (is_silence_notice(issue)) return;  // it tells of silences
+  if (is_silence_notice(issue.rule)) return;  // it tells of silences
   match(issue.labels, matching_);
   for (const std::size_t i : matching_) {
     if (!order_[i].second->scope.in_force(tick)) continue;

@@ -39,6 +39,7 @@ class Silences final : public ControlRecords, public Suppressor {
   void count(Stats& stats, core::WallTime now) const override;
   [[nodiscard]] const Suppressor* suppressor() const override { return this; }
 
+  [[nodiscard]] bool holds_any() const noexcept override { return !order_.empty(); }
   void reasons(const core::Issue& issue, core::WallTime tick,
                std::vector<Suppression>& out) const override;
   [[nodiscard]] bool may_differ(const AnyMember& any_member, core::WallTime since,

@@ -40,6 +40,8 @@ using AnyMember = core::FunctionRef<bool(core::FunctionRef<bool(const core::Issu
 class Suppressor {
  public:
   virtual ~Suppressor() = default;
+  /// False: it holds nothing back and reminds of nothing at present, and is not asked.
+  [[nodiscard]] virtual bool holds_any() const noexcept { return true; }
   /// Adds why the issue must not be told at `tick`; nothing: it may be.
   virtual void reasons(const core::Issue& issue, core::WallTime tick,
                        std::vector<Suppression>& out) const = 0;

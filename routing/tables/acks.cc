@@ -78,7 +78,7 @@ std::vector<IssueState*> Acks::firing_of(const AckTarget& target) const {
     const auto [hash, generation] = incident_of(target.group);
     const Group* group = groups_.find(hash);
     if (group != nullptr && (generation == 0 || generation == group->generation)) {
-      for (const auto& [key, member] : group->members) keys.insert(key);
+      for (const auto& [key, member] : group->members) keys.emplace(key);
     }
   }
   std::vector<IssueState*> out;
@@ -201,7 +201,7 @@ Acks::News Acks::news(const Group& group) const {
   News out;
   if (table_.size() == 0) return out;
   for (const auto& [key, member] : group.members) {
-    const auto found = ack_of_.find(key);
+    const auto found = ack_of_.find(member.state->key);
     if (found == ack_of_.end()) continue;
     const AckState& ack = table_.at(found->second);
     if (!ack.untold.contains(group.hash)) continue;
@@ -213,7 +213,7 @@ Acks::News Acks::news(const Group& group) const {
 void Acks::told(const Group& group, bool expired) {
   std::set<std::string> ids;
   for (const auto& [key, member] : group.members) {
-    if (const auto found = ack_of_.find(key); found != ack_of_.end()) ids.insert(found->second);
+    if (const auto found = ack_of_.find(member.state->key); found != ack_of_.end()) ids.insert(found->second);
   }
   for (const std::string& id : ids) {
     AckState& ack = table_.at(id);

@@ -41,7 +41,7 @@ void Groups::let_go(Group& group, WallTime now) {
   for (const auto& [key, member] : members) {
     const IssueState& issue = *member.state;
     const bool over = !issue.firing && issue.issue.ends_at && *issue.issue.ends_at <= now;
-    if (over && !told_in(*group.logs, key)) leave(group, *member.state);
+    if (over && !told_in(*group.logs, issue.key)) leave(group, *member.state);
   }
   if (group.members.empty()) dissolve(group, now);
   turns_.arrange(group);

@@ -87,7 +87,7 @@ std::optional<core::Duration> Groups::haste(const Group& group, const IssueState
 
 /// In a group that has told of others: another run, or the next attempt of one, is news at once.
 bool Groups::first_of_its_run(const Group& group, const IssueState& state) const {
-  const core::RunRef& run = state.issue.run;
+  const KeptIssue::Run& run = state.issue.run;
   if (!group.running || run.uid.nil() || group.members.size() > kMaxSearched) return false;
   return std::none_of(group.members.begin(), group.members.end(), [&](const auto& member) {
     const IssueState& other = *member.second.state;

@@ -25,10 +25,14 @@ bool newer_or_same(const Issue& report, const Newest& known) {
   return report.time >= known.time;
 }
 
-bool same_run(const Issue& a, const Issue& b) { return !a.run.uid.nil() && a.run.uid == b.run.uid; }
+template <typename A, typename B>
+bool same_run(const A& a, const B& b) {
+  return !a.run.uid.nil() && a.run.uid == b.run.uid;
+}
 
 /// An attempt that was not said is neither earlier nor later than another.
-bool earlier_attempt(const Issue& report, const Issue& than) {
+template <typename Report, typename Than>
+bool earlier_attempt(const Report& report, const Than& than) {
   return same_run(report, than) && report.run.attempt != 0 && report.run.attempt < than.run.attempt;
 }
 
@@ -43,10 +47,10 @@ void remember_sequence(IssueState& state, const std::string& source, std::uint64
 
 /// A firing report says something that the router did not know: of the run, of its own end, or that
 /// it is worse than was found.
-bool says_more(const Issue& known, const Issue& report) {
+bool says_more(const KeptIssue& known, const Issue& report) {
   const bool other_run = !report.run.uid.nil() && (report.run.uid != known.run.uid ||
                                                    report.run.attempt != known.run.attempt);
-  return core::outranks(report, known) || other_run || known.shadow != report.shadow ||
+  return report.severity > known.severity || other_run || known.shadow != report.shadow ||
          known.explicit_expiry != report.explicit_expiry || known.ends_at != report.ends_at ||
          report.starts_at < known.starts_at;
 }
@@ -57,14 +61,14 @@ void follow(IssueState& state, const Issue& report) {
 
 /// A further report of an episode that fires. What was found stays, unless this is worse; what an
 /// episode followed from stands with its first report, as later ones name what still fires then.
-void adopt(Issue& issue, Issue report) {
-  if (core::outranks(report, issue)) {
+void adopt(KeptIssue& issue, Issue report) {
+  if (report.severity > issue.severity) {
     report.starts_at = std::min(issue.starts_at, report.starts_at);
     report.caused_by = std::move(issue.caused_by);
-    issue = std::move(report);
+    issue = KeptIssue(std::move(report));
     return;
   }
-  if (!report.run.uid.nil()) issue.run = std::move(report.run);
+  if (!report.run.uid.nil()) issue.follow(report.run);
   issue.shadow = report.shadow;
   issue.explicit_expiry = report.explicit_expiry;
   issue.ends_at = report.ends_at;
@@ -117,9 +121,9 @@ void begin(IssueState& state, Issue report, WallTime now, core::Duration timeout
   state.last_transition = now;
   set_expiry(state, report, now, timeout);
   follow(state, report);
-  state.issue = std::move(report);
-  state.issue.resolution = core::Resolution::none;
-  state.issue.ending.reset();
+  report.resolution = core::Resolution::none;
+  report.ending.reset();
+  state.issue = KeptIssue(std::move(report));
 }
 
 /// The end of the present episode was premature: it goes on, with what was found.
@@ -130,10 +134,12 @@ void resume(IssueState& state, Issue report, WallTime now, core::Duration timeou
   state.last_transition = now;
   set_expiry(state, report, now, timeout);
   follow(state, report);
-  Issue& issue = state.issue;
-  issue.status = IssueStatus::firing;
-  issue.resolution = core::Resolution::none;
-  issue.ending.reset();
+  KeptIssue& issue = state.issue;
+  issue.change([](Issue& told) {
+    told.status = IssueStatus::firing;
+    told.resolution = core::Resolution::none;
+    told.ending.reset();
+  });
   issue.starts_at = std::min(issue.starts_at, report.starts_at);
   adopt(issue, std::move(report));
 }
@@ -172,7 +178,7 @@ Effect apply_resolved(IssueState& state, Issue report, WallTime now) {
     if (earlier && !surely_later(state, report)) return Effect::stale;
     follow(state, report);
     state.issue.starts_at = std::min({state.issue.starts_at, report.starts_at, *report.ends_at});
-    core::end_with(state.issue, report);
+    state.issue.change([&](Issue& found) { core::end_with(found, report); });
     state.firing = false;
     state.expires_at.reset();
     state.last_transition = now;
@@ -181,7 +187,7 @@ Effect apply_resolved(IssueState& state, Issue report, WallTime now) {
   if (state.last_transition == WallTime{}) {
     follow(state, report);
     core::end_alone(report);
-    state.issue = std::move(report);
+    state.issue = KeptIssue(std::move(report));
     state.last_transition = now;
     return Effect::orphan;
   }
@@ -189,10 +195,12 @@ Effect apply_resolved(IssueState& state, Issue report, WallTime now) {
   if (report.starts_at > *state.issue.ends_at) return Effect::orphan;
   // Another word about the same end: the later one counts, and any one before the router's own.
   const bool later = *report.ends_at >= *state.issue.ends_at;
-  const bool unsaid = !state.issue.ending || state.issue.ending->event_id.empty();
-  core::Ending ending = core::ending_of(report, state.issue);
-  if (!ending.summary.empty() && (later || unsaid)) state.issue.ending = std::move(ending);
-  if (later) state.issue.ends_at = report.ends_at;
+  state.issue.change([&](Issue& found) {
+    const bool unsaid = !found.ending || found.ending->event_id.empty();
+    core::Ending ending = core::ending_of(report, found);
+    if (!ending.summary.empty() && (later || unsaid)) found.ending = std::move(ending);
+    if (later) found.ends_at = report.ends_at;
+  });
   return Effect::updated;
 }
 
@@ -233,10 +241,12 @@ Effect apply(IssueState& state, Issue report, WallTime now, core::Duration resol
 void resolve(IssueState& state, core::Resolution resolution, WallTime at) {
   if (!state.firing) return;
   state.firing = false;
-  state.issue.status = IssueStatus::resolved;
-  state.issue.resolution = resolution;
-  state.issue.ending = core::Ending{std::string(core::end_sentence(resolution)), {}, {}, {}};
-  state.issue.ends_at = std::max(at, state.issue.starts_at);
+  state.issue.change([&](Issue& found) {
+    found.status = IssueStatus::resolved;
+    found.resolution = resolution;
+    found.ending = core::Ending{std::string(core::end_sentence(resolution)), {}, {}, {}};
+    found.ends_at = std::max(at, found.starts_at);
+  });
   state.expires_at.reset();
   state.last_transition = *state.issue.ends_at;
 }

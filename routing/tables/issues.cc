@@ -34,9 +34,9 @@ IssueState& Issues::of(const core::Labels& labels) {
 }
 
 Effect Issues::merge(IssueState& state, Issue report, WallTime now, bool untold) {
-  if (!(state.issue.labels == report.labels)) state.leaves.clear();
+  if (!state.issue.labels.are(report.labels)) state.leaves.clear();
   std::optional<Issue> last;
-  if (!state.firing && untold) last = state.issue;
+  if (!state.firing && untold) last = state.issue.whole();
   const Effect effect = apply(state, std::move(report), now, limits_.resolve_timeout);
   if (last && effect == Effect::began) state.past[state.episode - 1] = std::move(*last);
   if (state.firing && !state.expires_at && outlives_its_run(state.issue)) {

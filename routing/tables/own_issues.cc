@@ -27,8 +27,8 @@ const core::OwnIssue& own_issue(RouterIssue which) noexcept {
   return kOwnIssues[static_cast<std::size_t>(which)];
 }
 
-bool is_silence_notice(const core::Issue& issue) noexcept {
-  return issue.rule == own_issue(RouterIssue::silence_notice).name;
+bool is_silence_notice(std::string_view rule) noexcept {
+  return rule == own_issue(RouterIssue::silence_notice).name;
 }
 
 }  // namespace tocsin::routing

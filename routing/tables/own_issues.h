@@ -18,6 +18,6 @@ enum class RouterIssue : std::uint8_t {
 
 const core::OwnIssue& own_issue(RouterIssue which) noexcept;
 /// It tells of a silence, so that none holds it back.
-bool is_silence_notice(const core::Issue& issue) noexcept;
+bool is_silence_notice(std::string_view rule) noexcept;
 
 }  // namespace tocsin::routing

@@ -75,9 +75,13 @@ std::string run_of(const Issue& issue) {
   return issue.run.uid.nil() ? issue.labels.get("run_uid") : core::to_text(issue.run.uid);
 }
 
-bool outlives_its_run(const Issue& issue) {
+std::string run_of(const KeptIssue& issue) {
+  return issue.run.uid.nil() ? issue.labels.get("run_uid") : core::to_text(issue.run.uid);
+}
+
+bool outlives_its_run(const KeptIssue& issue) {
   constexpr std::array<std::string_view, 3> kAboutTheEnd{"job_failed", "job_lost", "stop_failed"};
-  return std::find(kAboutTheEnd.begin(), kAboutTheEnd.end(), issue.rule) != kAboutTheEnd.end();
+  return std::find(kAboutTheEnd.begin(), kAboutTheEnd.end(), issue.rule()) != kAboutTheEnd.end();
 }
 
 void Runs::next_attempt(const std::string& uid, RunState& run, std::uint32_t attempt, WallTime at,
@@ -116,12 +120,14 @@ RunEffects Runs::note(const Issue& issue, WallTime now) {
   return out;
 }
 
-std::optional<std::pair<Resolution, WallTime>> Runs::over(const Issue& issue, WallTime now) const {
+std::optional<std::pair<Resolution, WallTime>> Runs::over(const KeptIssue& issue,
+                                                          WallTime now) const {
   const RunState* known = table_.find(run_of(issue));
   if (known == nullptr) return std::nullopt;
   const RunState& run = *known;
   if (issue.run.attempt != 0 && issue.run.attempt < run.attempt) {
-    return std::pair{Resolution::superseded, std::max(issue.starts_at, std::min(issue.time, now))};
+    return std::pair{Resolution::superseded,
+                     std::max(issue.starts_at, std::min(issue.whole().time, now))};
   }
   if (!run.ended_at || outlives_its_run(issue)) return std::nullopt;
   return std::pair{Resolution::job_ended, *run.ended_at};
@@ -263,17 +269,21 @@ RunEffects Runs::note(const core::Ack& ack, WallTime now) {
 }
 
 std::optional<core::RunTold> Runs::told(const Issue& issue) const {
-  const std::string uid = run_of(issue);
+  return told_of_attempt(run_of(issue), issue.run.attempt);
+}
+
+std::optional<core::RunTold> Runs::told_of_attempt(const std::string& uid,
+                                                   std::uint32_t attempt) const {
   const RunState* run = table_.find(uid);
   if (run == nullptr || run->attempt == 0) return std::nullopt;
-  if (issue.run.attempt == 0 || issue.run.attempt == run->attempt) return told_of(uid, *run);
-  const bool before = run->before && run->before->run.attempt == issue.run.attempt;
+  if (attempt == 0 || attempt == run->attempt) return told_of(uid, *run);
+  const bool before = run->before && run->before->run.attempt == attempt;
   return before ? run->before : std::nullopt;
 }
 
-bool Runs::stopped_for(const Issue& issue) const {
-  const auto about = told(issue);
-  return about && about->stop && !about->stop->rule.empty() && about->stop->rule == issue.rule;
+bool Runs::stopped_for(const KeptIssue& issue) const {
+  const auto about = told_of_attempt(run_of(issue), issue.run.attempt);
+  return about && about->stop && !about->stop->rule.empty() && about->stop->rule == issue.rule();
 }
 
 void Runs::note_report(const core::RunRef& of, std::string where, WallTime now) {

@@ -22,10 +22,11 @@ namespace tocsin::routing {
 
 /// Its uid as text, from the run or the label; empty: none.
 std::string run_of(const core::Issue& issue);
+std::string run_of(const KeptIssue& issue);
 
 /// Issues about how a run ended (job_failed, job_lost, stop_failed) are not over when it is: a next
 /// attempt, their producer or time ends them.
-bool outlives_its_run(const core::Issue& issue);
+bool outlives_its_run(const KeptIssue& issue);
 
 /// What an event means for issues; carried out in this order.
 struct RunEffect {
@@ -68,9 +69,9 @@ class Runs {
 
   /// How the issue's run is over for it, and when; nullopt: it is not, as far as is known.
   [[nodiscard]] std::optional<std::pair<core::Resolution, core::WallTime>> over(
-      const core::Issue& issue, core::WallTime now) const;
+      const KeptIssue& issue, core::WallTime now) const;
   /// Was the attempt asked to stop because of this issue's rule?
-  [[nodiscard]] bool stopped_for(const core::Issue& issue) const;
+  [[nodiscard]] bool stopped_for(const KeptIssue& issue) const;
   [[nodiscard]] std::optional<RunView> find(const core::RunUid& uid) const;
   [[nodiscard]] std::size_t size() const noexcept { return table_.size(); }
 
@@ -87,6 +88,8 @@ class Runs {
   void next_attempt(const std::string& uid, RunState& run, std::uint32_t attempt, core::WallTime at,
                     RunEffects& out);
   void watch(const std::string& uid, const RunState& run);
+  [[nodiscard]] std::optional<core::RunTold> told_of_attempt(const std::string& uid,
+                                                             std::uint32_t attempt) const;
 
   const Config& limits_;
   Agenda& agenda_;

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "core/run_told.h"
 #include "core/stop_course.h"
 #include "core/time.h"
+#include "routing/tables/kept_issue.h"
 
 namespace tocsin::routing {
 
@@ -33,7 +35,7 @@ struct IssueState {
   std::string key;
   /// Of the current or last episode: what was found, by its first or most severe report, and in
   /// `ending` how it ended (core/episode.h).
-  core::Issue issue;
+  KeptIssue issue;
   Newest newest;              // of its reports
   std::uint64_t episode = 0;  // 0: only an orphan resolve was seen
   bool firing = false;
@@ -121,7 +123,7 @@ struct Group {
   // Not stored with it.
   const GroupLogs* logs = nullptr;  // of the notification log; never null in a table
   const Route* route = nullptr;
-  std::map<std::string, Member> members;
+  std::map<std::string_view, Member> members;  // by the key of the state
   bool changed = true;   // since its last flush: else there is nothing to decide but a repeat
   bool unsaved = false;  // its timer has moved without a record: written with the next change
 

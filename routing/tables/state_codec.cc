@@ -201,15 +201,16 @@ std::string encode(const IssueState& state) {
   groups.reserve(state.groups.size());
   for (const Group* group : state.groups) groups.push_back(group->hash);
   std::sort(groups.begin(), groups.end());
-  const Newest own = own_place(state.issue);
+  const core::Issue issue = state.issue.whole();
+  const Newest own = own_place(issue);
   const auto newest = state.newest == own ? std::nullopt : std::optional(state.newest);
   issue_fields(io, state, newest, past, groups);
   text.close_object();
   out += '\n';
-  io.write(Stored{state.issue});
-  for (const auto& [episode, issue] : state.past) {
+  io.write(Stored{issue});
+  for (const auto& [episode, report] : state.past) {
     out += '\n';
-    io.write(Stored{issue});
+    io.write(Stored{report});
   }
   return out;
 }
@@ -218,17 +219,19 @@ Result<IssueState> decode_issue_state(std::string_view value) {
   Result<IssueHead> head = decoded<IssueHead>(next_line(value));
   if (!head) return head.error();
   IssueState out = std::move(head->state);
+  core::Issue issue;
   for (std::size_t i = 0; i <= head->past.size(); ++i) {
     if (value.empty()) return Error{core::Code::data_loss, "an issue is missing in the record"};
     Result<Restored> restored = decoded<Restored>(next_line(value));
     if (!restored) return restored.error();
-    (i == 0 ? out.issue : out.past[head->past[i - 1]]) = std::move(restored->issue);
+    (i == 0 ? issue : out.past[head->past[i - 1]]) = std::move(restored->issue);
   }
-  out.newest = head->newest.value_or(own_place(out.issue));
-  const bool resolved = out.issue.status == core::IssueStatus::resolved;
-  if (resolved == out.firing || (resolved && !out.issue.ends_at)) {
+  out.newest = head->newest.value_or(own_place(issue));
+  const bool resolved = issue.status == core::IssueStatus::resolved;
+  if (resolved == out.firing || (resolved && !issue.ends_at)) {
     return Error{core::Code::data_loss, "the issue's status contradicts its record"};
   }
+  out.issue = KeptIssue(std::move(issue));
   return out;
 }
 

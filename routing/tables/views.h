@@ -14,8 +14,8 @@ namespace tocsin::routing {
 
 /// An issue as the router knows it, for state series and listings.
 struct IssueView {
-  const core::Issue& issue;  // borrowed for the call
-  const std::string& issue_key;
+  core::Issue issue;
+  const std::string& issue_key;  // borrowed for the call
   bool firing = false;
   std::uint64_t episodes = 0;  // since it was first seen
   core::WallTime last_transition{};

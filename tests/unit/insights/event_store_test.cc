@@ -10,6 +10,7 @@
 #include <string>
 
 #include "insights/insights.h"
+#include "insights/store/database.h"
 
 namespace tocsin::insights {
 namespace {
@@ -197,6 +198,53 @@ TEST_F(EventStoreTest, ADamagedFileAndOneOfAnotherPlaceAreBegunAnew) {
   }
   EXPECT_EQ(writer()->positions().size(), 1);
   EXPECT_EQ(writer("elsewhere")->positions().size(), 0);
+}
+
+// Tables as version 1 had them.
+void make_old(const std::string& path) {
+  auto database = StoreDatabase::open(path, true);
+  ASSERT_TRUE(database);
+  (*database)->run(
+      "CREATE TABLE report(event_id TEXT PRIMARY KEY, key TEXT, ordinal INTEGER) STRICT,"
+      " WITHOUT ROWID; CREATE INDEX report_of ON report(key, ordinal);"
+      "INSERT INTO report SELECT event_id, key, ordinal FROM report_of_issue;"
+      "DROP TABLE report_of_issue; DROP INDEX event_of_run; DROP INDEX event_control;"
+      "DROP INDEX event_loose; CREATE INDEX event_run ON event(run, time);"
+      "CREATE INDEX event_kind ON event(kind, time); PRAGMA user_version = 1");
+  ASSERT_TRUE((*database)->failure());
+}
+
+TEST_F(EventStoreTest, AFileOfTheVersionBeforeIsGoneOnWith) {
+  const core::Issue first = issue("iss_1", core::IssueStatus::firing);
+  {
+    auto store = writer();
+    store->saw(kept(1), first);
+    store->saw(kept(2), told("ntf_1", first, 7));
+    ASSERT_TRUE(store->commit({{{"issues", 0}, 3}}));
+  }
+  make_old(path());
+  auto store = writer();
+  EXPECT_EQ(moved_, "");
+  EXPECT_EQ(store->positions(), (std::vector<core::Position>{{{"issues", 0}, 3}}));
+  store->saw(kept(1), first);  // read again: it counts once
+  store->saw(kept(3), issue("iss_2", core::IssueStatus::firing));
+  ASSERT_TRUE(store->commit({{{"issues", 0}, 4}}));
+  const auto lines = reader()->issues_of(core::to_text(run(1)), 10);
+  ASSERT_EQ(lines.size(), 1);
+  EXPECT_EQ(lines[0].reports, 2);
+  EXPECT_EQ(lines[0].episode, 7);
+  EXPECT_EQ(reader()->events_of(core::to_text(run(1)), 10).size(), 3);
+}
+
+TEST_F(EventStoreTest, ARunThatWasForgottenIsHeardOfAnew) {
+  auto store = writer();
+  store->saw(kept(1), issue("iss_1", core::IssueStatus::firing));
+  ASSERT_TRUE(store->commit({}));
+  EXPECT_EQ(*store->forget(kNoon + 24h, 1'000'000'000, 10), 1);
+  EXPECT_EQ(reader()->runs(std::nullopt, 10).size(), 0);
+  store->saw(kept(2), issue("iss_2", core::IssueStatus::firing));
+  ASSERT_TRUE(store->commit({}));
+  EXPECT_EQ(reader()->runs(std::nullopt, 10).size(), 1);
 }
 
 TEST_F(EventStoreTest, RunsAreForgottenWithAllThatBelongsToThem) {

@@ -1,0 +1,142 @@
+// Values as bytes of this process's memory, one behind the other: never stored, never sent. Whoever
+// reads knows what was written.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/time.h"
+#include "core/value.h"
+
+namespace tocsin::routing {
+
+/// Numbers take as many bytes as they need, seven bits in each.
+class BytesOut {
+ public:
+  static constexpr bool kReading = false;
+  explicit BytesOut(std::string& out) : out_(out) {}
+
+  void number(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7) out_ += static_cast<char>(value | 0x80);
+    out_ += static_cast<char>(value);
+  }
+  void text(std::string_view text) {
+    number(text.size());
+    out_ += text;
+  }
+
+ private:
+  std::string& out_;
+};
+
+class BytesIn {
+ public:
+  static constexpr bool kReading = true;
+  explicit BytesIn(std::string_view in) : in_(in) {}
+
+  std::uint64_t number() {
+    std::uint64_t out = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      const auto byte = static_cast<unsigned char>(in_.front());
+      in_.remove_prefix(1);
+      out |= std::uint64_t{byte & 0x7fU} << shift;
+      if (byte < 0x80) return out;
+    }
+  }
+  std::string_view text() {
+    const std::size_t size = number();
+    const std::string_view out = in_.substr(0, size);
+    in_.remove_prefix(size);
+    return out;
+  }
+  [[nodiscard]] bool at_end() const noexcept { return in_.empty(); }
+
+ private:
+  std::string_view in_;
+};
+
+// One list of members for both ways: io is a BytesOut or a BytesIn, `value` const or not.
+
+/// Small negative numbers take few bytes too.
+inline std::uint64_t folded(std::int64_t value) noexcept {
+  return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
+}
+inline std::int64_t unfolded(std::uint64_t value) noexcept {
+  return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
+}
+
+template <typename T>
+requires(std::is_integral_v<T> || std::is_enum_v<T>) void pack(BytesOut& io, T value) {
+  io.number(folded(static_cast<std::int64_t>(value)));
+}
+template <typename T>
+requires(std::is_integral_v<T> || std::is_enum_v<T>) void pack(BytesIn& io, T& value) {
+  value = static_cast<T>(unfolded(io.number()));
+}
+inline void pack(BytesOut& io, double value) {
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  io.text({reinterpret_cast<const char*>(&bits), sizeof bits});
+}
+inline void pack(BytesIn& io, double& value) { std::memcpy(&value, io.text().data(), 8); }
+inline void pack(BytesOut& io, const std::string& value) { io.text(value); }
+inline void pack(BytesIn& io, std::string& value) { value = io.text(); }
+inline void pack(BytesOut& io, core::WallTime value) { pack(io, core::nanoseconds(value)); }
+inline void pack(BytesIn& io, core::WallTime& value) {
+  value = core::wall_time(unfolded(io.number()));
+}
+
+// Declared before any of them calls another one: what they hold is of core and std.
+template <typename T>
+void pack(BytesOut& io, const std::optional<T>& value);
+template <typename T>
+void pack(BytesIn& io, std::optional<T>& value);
+template <typename T>
+void pack(BytesOut& io, const std::vector<T>& values);
+template <typename T>
+void pack(BytesIn& io, std::vector<T>& values);
+template <typename IO, typename A, typename B>
+void pack(IO& io, std::pair<A, B>& value);
+template <typename A, typename B>
+void pack(BytesOut& io, const std::pair<A, B>& value);
+void pack(BytesOut& io, const core::Value& value);
+void pack(BytesIn& io, core::Value& value);
+
+template <typename T>
+void pack(BytesOut& io, const std::optional<T>& value) {
+  io.number(value ? 1 : 0);
+  if (value) pack(io, *value);
+}
+template <typename T>
+void pack(BytesIn& io, std::optional<T>& value) {
+  value.reset();
+  if (io.number() != 0) pack(io, value.emplace());
+}
+template <typename T>
+void pack(BytesOut& io, const std::vector<T>& values) {
+  io.number(values.size());
+  for (const T& one : values) pack(io, one);
+}
+template <typename T>
+void pack(BytesIn& io, std::vector<T>& values) {
+  values.resize(io.number());
+  for (T& one : values) pack(io, one);
+}
+template <typename IO, typename A, typename B>
+void pack(IO& io, std::pair<A, B>& value) {
+  pack(io, value.first);
+  pack(io, value.second);
+}
+template <typename A, typename B>
+void pack(BytesOut& io, const std::pair<A, B>& value) {
+  pack(io, value.first);
+  pack(io, value.second);
+}
+
+}  // namespace tocsin::routing
