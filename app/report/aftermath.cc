@@ -130,9 +130,10 @@ Section aftermath_section(const RunReport& report) {
   };
   row("stop", report.stop ? stop_words(*report.stop) : "nobody asked for one");
   if (report.stop) row("checkpoint", checkpoint_words(*report.stop));
-  const std::string uid = core::to_text(report.run.uid).substr(0, 8);
-  row("reproduce", "tocsin issues reproduce " + uid);
-  row("judge again with other limits", "tocsin replay " + uid);
+  if (!report.issues.empty()) {
+    row("judge its first records again",
+        "tocsin issues reproduce " + report.issues.front().first.event_id);
+  }
   out.add(std::move(done));
   const std::vector<MessageSent>& messages = *report.messages;
   if (messages.empty()) {
