@@ -213,7 +213,8 @@ Acks::News Acks::news(const Group& group) const {
 void Acks::told(const Group& group, bool expired) {
   std::set<std::string> ids;
   for (const auto& [key, member] : group.members) {
-    if (const auto found = ack_of_.find(member.state->key); found != ack_of_.end()) ids.insert(found->second);
+    if (const auto found = ack_of_.find(member.state->key); found != ack_of_.end())
+      ids.insert(found->second);
   }
   for (const std::string& id : ids) {
     AckState& ack = table_.at(id);
