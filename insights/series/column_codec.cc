@@ -200,6 +200,28 @@ std::string encode_rows(const SeriesRows& rows, bool pack) {
   return out;
 }
 
+namespace {
+
+void pass_words(RestOfBytes& rest) {
+  rest.take(sizeof(Packing));
+  rest.take(rest.number<std::uint32_t>());
+}
+
+bool take_column(RestOfBytes& rest, std::size_t count, std::vector<double>& out) {
+  const auto numbers = rest.number<Numbers>();
+  const auto words = take_words(rest, count);
+  if (!words) return false;
+  if (numbers == Numbers::whole) {
+    for (const std::int64_t one : unbent(*words)) out.push_back(static_cast<double>(one));
+    return true;
+  }
+  out.resize(count);
+  std::memcpy(out.data(), words->data(), count * kWord);
+  return true;
+}
+
+}  // namespace
+
 std::optional<SeriesRows> decode_rows(std::string_view bytes) {
   RestOfBytes rest{bytes};
   const auto count = rest.number<std::uint32_t>();
@@ -211,16 +233,27 @@ std::optional<SeriesRows> decode_rows(std::string_view bytes) {
   if (!bends) return std::nullopt;
   out.x = unbent(*bends);
   for (auto& column : out.columns) {
-    const auto numbers = rest.number<Numbers>();
-    const auto words = take_words(rest, count);
-    if (!words) return std::nullopt;
-    if (numbers == Numbers::whole) {
-      for (const std::int64_t one : unbent(*words)) column.push_back(static_cast<double>(one));
-      continue;
-    }
-    column.resize(count);
-    std::memcpy(column.data(), words->data(), count * kWord);
+    if (!take_column(rest, count, column)) return std::nullopt;
   }
+  return out;
+}
+
+std::optional<SeriesRows> decode_column(std::string_view bytes, std::size_t column) {
+  RestOfBytes rest{bytes};
+  const auto count = rest.number<std::uint32_t>();
+  const auto columns = rest.number<std::uint32_t>();
+  if (!rest.good || count > kMostRows || column >= columns || columns > kMostColumns)
+    return std::nullopt;
+  SeriesRows out(1);
+  if (count == 0) return out;
+  const auto bends = take_words(rest, count);
+  if (!bends) return std::nullopt;
+  out.x = unbent(*bends);
+  for (std::size_t before = 0; before < column; ++before) {
+    rest.take(sizeof(Numbers));
+    pass_words(rest);
+  }
+  if (!take_column(rest, count, out.columns[0])) return std::nullopt;
   return out;
 }
 

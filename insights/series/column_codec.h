@@ -26,6 +26,9 @@ std::string encode_rows(const SeriesRows& rows, bool pack);
 /// nullopt: the bytes are not what encode_rows writes.
 std::optional<SeriesRows> decode_rows(std::string_view bytes);
 
+/// The x and one column of it: the others are passed over.
+std::optional<SeriesRows> decode_column(std::string_view bytes, std::size_t column);
+
 /// The buckets first, first + 1, … up to kBlockBuckets of them, of `buckets`.
 std::string encode_block(const Buckets& buckets, std::int64_t first, bool pack);
 /// False: the bytes are not what encode_block writes; `out` has what could be read.
