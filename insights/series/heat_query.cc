@@ -44,6 +44,21 @@ void put_in_order(SeriesReader& reader, const HeatAsk& ask, TensorChoice& chosen
               [](const auto& a, const auto& b) { return a.name.text < b.name.text; });
 }
 
+// Columns are not narrower than the tensors' densest grid of steps.
+std::int64_t level_of_stride(const std::vector<NamedFamilies>& tensors) {
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (const NamedFamilies& one : tensors) {
+    for (const FamilyLine& family : one.families) {
+      if (family.rows < 2) continue;
+      least = std::min(least, (family.x_last - family.x_first) / (family.rows - 1));
+    }
+  }
+  if (least == std::numeric_limits<std::int64_t>::max()) return 0;
+  std::int64_t level = 0;
+  while (least >> (level + 1) > 0) ++level;
+  return level;
+}
+
 void set_heat_range(const HeatAsk& ask, const std::vector<NamedFamilies>& tensors,
                     HeatAnswer& out) {
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
@@ -59,7 +74,7 @@ void set_heat_range(const HeatAsk& ask, const std::vector<NamedFamilies>& tensor
   if (end == 0) first = 0;
   out.from = ask.from.value_or(first);
   out.to = std::max(out.from + 1, ask.to.value_or(end));
-  out.level = level_of(out.from, out.to, ask.columns);
+  out.level = std::max(level_of(out.from, out.to, ask.columns), level_of_stride(tensors));
   std::int64_t rows = 0;
   for (const NamedFamilies& one : tensors) {
     for (const FamilyLine& family : one.families) {
