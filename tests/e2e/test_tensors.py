@@ -24,11 +24,11 @@ http: {{listen: '127.0.0.1:0'}}
 
 # Six layers learn to double their input by plain gradient descent; its rate grows by a tenth each step.
 SCRIPT = """
-import sys, numpy, tocsin
+import sys, time, numpy, tocsin
 numpy.seterr(all="ignore")
 chance = numpy.random.default_rng(3)
 layers = [(chance.normal(size=(16, 16)) / 4).astype("f4") for _ in range(6)]
-hook = tocsin.watch(run="r", job="layers", capture={"every": "1 step", "collections": ["gradients", "weights"]})
+hook = tocsin.watch(run="r", job="layers", capture={"every": "1 step", "collections": ["gradients", "weights"], "overhead": "100%"})
 x = chance.normal(size=(64, 16)).astype("f4")
 for step in range(int(sys.argv[1])):
     values = [x]
@@ -44,7 +44,8 @@ for step in range(int(sys.argv[1])):
     for at, weight in enumerate(layers): hook.emit(f"layers.{at}.weight", weight, role="weight", step=step)
     for at, gradient in enumerate(gradients[::-1]): hook.emit(f"gradient/layers.{at}.weight", gradient, role="gradient", step=step)
     hook.emit("loss", loss, step=step)
-    rate = numpy.float32(0.05 * 1.1 ** step)
+    rate = numpy.float32(0.05 * 1.05 ** step)
+    time.sleep(0.005)
     layers = [weight - rate * gradient for weight, gradient in zip(layers, gradients[::-1])]
 hook.close()
 """
