@@ -277,9 +277,9 @@ def test_the_page_shows_the_bad_cells_at_their_step_and_tensor(exploded, browser
         page.keyboard.press(key)
     assert f"step {STEPS - 1}, {heat['rows'][0]['name']}" in page.inner_text("#heat .read")
     page.keyboard.press("Enter")
-    page.wait_for_function("location.search.includes('sel=')")
+    assert wait_for(lambda: "sel=" in page.url, 10)
     page.wait_for_selector(f"#selected .chart[data-name='{heat['rows'][0]['name']}']")
-    page.wait_for_function(f"document.querySelector('#health h2').textContent.includes('step {STEPS - 1}')")
+    assert wait_for(lambda: page.inner_text("#health h2").endswith(f"step {STEPS - 1}"), 10)
     health = {item["name"]: item for item in asked(one, f"/api/v1/runs/{uid}/health", step=STEPS - 1)["items"]}
     worst = health[name]
     told = page.inner_text(f"#health li[data-name='{name}']")
@@ -287,7 +287,7 @@ def test_the_page_shows_the_bad_cells_at_their_step_and_tensor(exploded, browser
     assert f"not finite from step {min(steps)}" in page.locator("#names li").first.inner_text()
     look(page, "tensors", width, theme)
     page.fill("#heat input[type=search]", "gradient/.*[01]")
-    page.wait_for_function("document.querySelector('#heat figcaption').textContent.startsWith('2 tensors')")
+    assert wait_for(lambda: page.inner_text("#heat figcaption").startswith("2 tensors"), 10)
     page.fill("#heat input[type=search]", "nothing_like_it")
     page.wait_for_selector("#heat >> text=fits the filter")
     assert wrong == []

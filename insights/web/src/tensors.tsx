@@ -123,7 +123,7 @@ function Panels({ answer }: { answer: RunPage }) {
     {grid && grid.tensors > 0 && <div class="columns">
       <div>{health && <HealthBars health={health} selected={selected} choose={choose} />}</div>
       <div>
-        <section class="panel" id="selected"><h2>{stat} of {selected ?? "no tensor"}</h2>
+        <section class="panel" id="selected"><h2>{stat} of the chosen tensor</h2>
           {curves && drawn.length > 0 && <Figure key={`${selected} ${stat}`} name={selected!} mode={drawn[0]!.mode} curves={drawn} answer={curves} marks={marks} log={log}
             zoom={(range) => set_queries({ from: range.from === null ? "" : String(range.from), to: range.to === null ? "" : String(range.to) })} />}
           {curves && drawn.length === 0 && <p class="dim">It has no values in these steps.</p>}</section>
