@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace tocsin::insights {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 constexpr std::size_t kWord = 8;
 constexpr std::size_t kMostRows = 1U << 16U;
 constexpr std::size_t kMostColumns = 4096;
+constexpr std::size_t kMaskBits = 64;
 
 // How the words of one column are written.
 enum class Packing : std::uint8_t {
@@ -222,7 +224,7 @@ bool take_column(RestOfBytes& rest, std::size_t count, std::vector<double>& out)
 
 }  // namespace
 
-std::optional<SeriesRows> decode_rows(std::string_view bytes) {
+std::optional<SeriesRows> decode_columns(std::string_view bytes, std::uint64_t wanted) {
   RestOfBytes rest{bytes};
   const auto count = rest.number<std::uint32_t>();
   const auto columns = rest.number<std::uint32_t>();
@@ -232,29 +234,19 @@ std::optional<SeriesRows> decode_rows(std::string_view bytes) {
   const auto bends = take_words(rest, count);
   if (!bends) return std::nullopt;
   out.x = unbent(*bends);
-  for (auto& column : out.columns) {
-    if (!take_column(rest, count, column)) return std::nullopt;
+  for (std::size_t at = 0; at < columns; ++at) {
+    if (at < kMaskBits && (wanted >> at & 1U) == 0) {
+      rest.take(sizeof(Numbers));
+      pass_words(rest);
+    } else if (!take_column(rest, count, out.columns[at])) {
+      return std::nullopt;
+    }
   }
-  return out;
+  return rest.good ? std::optional<SeriesRows>(std::move(out)) : std::nullopt;
 }
 
-std::optional<SeriesRows> decode_column(std::string_view bytes, std::size_t column) {
-  RestOfBytes rest{bytes};
-  const auto count = rest.number<std::uint32_t>();
-  const auto columns = rest.number<std::uint32_t>();
-  if (!rest.good || count > kMostRows || column >= columns || columns > kMostColumns)
-    return std::nullopt;
-  SeriesRows out(1);
-  if (count == 0) return out;
-  const auto bends = take_words(rest, count);
-  if (!bends) return std::nullopt;
-  out.x = unbent(*bends);
-  for (std::size_t before = 0; before < column; ++before) {
-    rest.take(sizeof(Numbers));
-    pass_words(rest);
-  }
-  if (!take_column(rest, count, out.columns[0])) return std::nullopt;
-  return out;
+std::optional<SeriesRows> decode_rows(std::string_view bytes) {
+  return decode_columns(bytes, kAllColumns);
 }
 
 std::string encode_block(const Buckets& buckets, std::int64_t first, bool pack) {

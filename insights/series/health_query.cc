@@ -14,23 +14,40 @@ constexpr std::int64_t kUsualSteps = 200;  // before the step, of which the medi
 
 std::int64_t whole(double count) { return std::llround(count); }
 
-// The newest row at or before the step.
-std::optional<std::vector<double>> row_at(SeriesReader& reader, const FamilyLine& family,
-                                          std::int64_t step, std::int64_t& at) {
-  std::optional<std::vector<double>> out;
-  const std::int64_t lo = std::max(family.x_first, std::min(step, family.x_chunked));
-  reader.rows(family, lo, step + 1, [&](const SeriesRows& rows) {
-    const auto behind = std::upper_bound(rows.x.begin(), rows.x.end(), step);
-    if (behind == rows.x.begin()) return;
-    const auto index = static_cast<std::size_t>(behind - rows.x.begin()) - 1;
-    at = rows.x[index];
-    out.emplace();
-    for (const auto& column : rows.columns) out->push_back(column[index]);
-  });
+constexpr std::uint64_t bit(std::size_t column) { return std::uint64_t{1} << column; }
+constexpr std::uint64_t kWantedOfHealth = bit(tensor_column::l2) | bit(tensor_column::zero) |
+                                          bit(tensor_column::negative) | bit(tensor_column::nan) |
+                                          bit(tensor_column::posinf) | bit(tensor_column::neginf) |
+                                          bit(tensor_column::count);
+
+struct TensorAtStep {
+  std::int64_t step = 0;
+  std::array<double, tensor_column::columns> row{};
+};
+
+// The newest row at or before the step; and the sizes before the step: it shall not be usual to itself.
+std::optional<TensorAtStep> look_at(SeriesReader& reader, const FamilyLine& family,
+                                    std::int64_t step, std::int64_t last,
+                                    std::vector<double>& usual) {
+  std::optional<TensorAtStep> out;
+  const std::int64_t lo = std::max(family.x_first, std::min(last - kUsualSteps, family.x_chunked));
+  const auto look = [&](const SeriesRows& rows) {
+    for (std::size_t at = 0; at < rows.size() && rows.x[at] <= last; ++at) {
+      const double size = rows.columns[tensor_column::l2][at];
+      if (rows.x[at] >= step - kUsualSteps && rows.x[at] < step && std::isfinite(size))
+        usual.push_back(size);
+      if (at + 1 < rows.size() && rows.x[at + 1] <= last) continue;
+      out.emplace().step = rows.x[at];
+      for (std::size_t k = 0; k < tensor_column::columns; ++k) {
+        if (!rows.columns[k].empty()) out->row[k] = rows.columns[k][at];
+      }
+    }
+  };
+  reader.rows(family, lo, last + 1, look, kWantedOfHealth);
   return out;
 }
 
-void add_elements(const std::vector<double>& row, HealthLine& out) {
+void add_elements(const std::array<double, tensor_column::columns>& row, HealthLine& out) {
   using namespace tensor_column;
   const double elements = row[count];
   const std::int64_t below = whole(row[negative] * elements);
@@ -47,16 +64,6 @@ void add_elements(const std::vector<double>& row, HealthLine& out) {
   out.positive += whole(elements) - missing - none - below - high;
 }
 
-// Of what lies before the step: it shall not be usual to itself.
-void add_usual(SeriesReader& reader, const FamilyLine& family, std::int64_t step,
-               std::vector<double>& out) {
-  if (step <= family.x_first) return;
-  reader.visit_buckets(family, tensor_column::l2, std::max(family.x_first, step - kUsualSteps),
-                       step, 0, [&](std::int64_t /*at*/, const Bucket& one) {
-                         if (one.n > 0) out.push_back(one.first);
-                       });
-}
-
 std::optional<HealthLine> line_at(SeriesReader& reader, const NamedFamilies& one,
                                   std::int64_t step) {
   std::map<std::string, Stretch> of;  // by worker: the part that the step lies in or behind
@@ -68,16 +75,14 @@ std::optional<HealthLine> line_at(SeriesReader& reader, const NamedFamilies& one
   std::vector<double> usual;
   bool any = false;
   for (const auto& entry : of) {
-    std::int64_t at = 0;
-    const FamilyLine& family = entry.second.family;
-    const auto row = row_at(reader, family, std::min(step, entry.second.hi - 1), at);
-    if (!row) continue;
+    const std::int64_t last = std::min(step, entry.second.hi - 1);
+    const auto found = look_at(reader, entry.second.family, step, last, usual);
+    if (!found) continue;
     any = true;
-    add_elements(*row, out);
-    out.step = std::max(out.step, at);
-    const double size = (*row)[tensor_column::l2];
+    add_elements(found->row, out);
+    out.step = std::max(out.step, found->step);
+    const double size = found->row[tensor_column::l2];
     if (!(out.l2 > size)) out.l2 = size;  // NaN is greater than all
-    add_usual(reader, family, step, usual);
   }
   for (const FamilyLine& family : one.families) {
     if (family.bad_x >= 0) out.bad_at = std::min(out.bad_at.value_or(family.bad_x), family.bad_x);

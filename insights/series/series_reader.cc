@@ -190,10 +190,10 @@ void SeriesReader::stored_rows(const FamilyLine& family, std::int64_t lo, std::i
 }
 
 void SeriesReader::rows(const FamilyLine& family, std::int64_t lo, std::int64_t hi,
-                        core::FunctionRef<void(const SeriesRows&)> visit) {
+                        core::FunctionRef<void(const SeriesRows&)> visit, std::uint64_t wanted) {
   const std::size_t columns = columns_of(family.kind).size();
   stored_rows(family, lo, hi, [&](std::string_view bytes) {
-    const auto some = decode_rows(bytes);
+    const auto some = decode_columns(bytes, wanted);
     if (some && some->columns.size() == columns) {
       visit(*some);
     } else {
@@ -206,8 +206,8 @@ void SeriesReader::add_rows(const FamilyLine& family, std::size_t column, std::i
                             std::int64_t hi, std::int64_t level, BucketVisit out) {
   if (lo >= hi) return;
   stored_rows(family, lo, hi, [&](std::string_view bytes) {
-    const auto some = decode_column(bytes, column);
-    if (!some) {
+    const auto some = decode_columns(bytes, std::uint64_t{1} << column);
+    if (!some || column >= some->columns.size()) {
       damaged_ = true;
       return;
     }
@@ -215,7 +215,7 @@ void SeriesReader::add_rows(const FamilyLine& family, std::size_t column, std::i
     const auto end = std::lower_bound(begin, some->x.end(), hi);
     for (auto at = begin; at != end; ++at) {
       Bucket one;
-      one.add(*at, some->columns[0][static_cast<std::size_t>(at - some->x.begin())]);
+      one.add(*at, some->columns[column][static_cast<std::size_t>(at - some->x.begin())]);
       out(*at >> level, one);
     }
   });

@@ -81,9 +81,10 @@ class SeriesReader {
   /// Of all names of the kind, in order of `names`, then as above.
   void all_families(const std::string& run, FamilyKind kind,
                     core::FunctionRef<void(std::int64_t name, FamilyLine&& family)> visit);
-  /// Stretches of rows with x in [lo, hi), in order; the first and last may reach beyond.
+  /// Stretches of rows with x in [lo, hi), in order; the first and last may reach beyond. Columns that
+  /// are not `wanted` (by bits) are empty.
   void rows(const FamilyLine& family, std::int64_t lo, std::int64_t hi,
-            core::FunctionRef<void(const SeriesRows&)> visit);
+            core::FunctionRef<void(const SeriesRows&)> visit, std::uint64_t wanted = kAllColumns);
   /// Of the values with x in [lo, hi): all buckets of the level that are not empty.
   Buckets buckets(const FamilyLine& family, std::size_t column, std::int64_t lo, std::int64_t hi,
                   std::int64_t level);
