@@ -14,7 +14,7 @@ void read(config::Reader& in, Config& out) {
   in.optional("max_bytes", out.max_bytes,
               "above it the runs that were heard of least lately are forgotten");
   in.optional("max_curve_bytes", out.max_curve_bytes,
-              "the same of curves.db, beside the store: curves of runs");
+              "the same of curves.db, beside the store: curves and tensors of runs");
 }
 
 }  // namespace tocsin::insights

@@ -3,6 +3,8 @@
 
 #include "insights/config.h"                 // the `insights` section
 #include "insights/pages/page_table.h"       // the files of the page, as the program carries them
+#include "insights/series/health_query.h"    // tensors of a run at one step
+#include "insights/series/heat_query.h"      // all tensors of a run over all steps
 #include "insights/series/series_query.h"    // curves of a run, at most so many points
 #include "insights/series/series_reader.h"   // what is stored, unthinned
 #include "insights/series/series_writer.h"   // numbers by step into the store of series

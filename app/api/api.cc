@@ -8,9 +8,11 @@
 #include "app/api/api_desk.h"
 #include "app/api/event_routes.h"
 #include "app/api/group_routes.h"
+#include "app/api/heat_routes.h"
 #include "app/api/idempotency.h"
 #include "app/api/inbound_hooks.h"
 #include "app/api/link_pages.h"
+#include "app/api/name_routes.h"
 #include "app/api/openapi.h"
 #include "app/api/page_routes.h"
 #include "app/api/report_routes.h"
@@ -98,9 +100,10 @@ Api::~Api() = default;
 
 std::vector<HttpRoute> Api::routes() {
   std::vector<ApiRoute> declared;
-  for (auto make : {alertmanager_routes, event_routes, group_routes, resource_routes,
-                    silence_routes, ack_routes, stop_routes, stream_routes, session_routes,
-                    run_routes, run_stop_routes, series_routes, report_routes}) {
+  for (auto make :
+       {alertmanager_routes, event_routes, group_routes, resource_routes, silence_routes,
+        ack_routes, stop_routes, stream_routes, session_routes, run_routes, run_stop_routes,
+        series_routes, report_routes, name_routes, heat_routes}) {
     for (ApiRoute& route : make(parts_->desk)) declared.push_back(std::move(route));
   }
   declared.push_back({"GET",

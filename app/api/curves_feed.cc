@@ -21,6 +21,8 @@ constexpr auto kTidyCurvesEvery = 1min;
 constexpr auto kCurveTickEvery = 500ms;
 constexpr auto kCommitAtMost = 1s;               // from the first record on
 constexpr std::size_t kRecordsOfACommit = 4096;  // or so many records
+constexpr std::size_t kRowsOfACommit = 100'000;  // or so many rows, which wait in memory
+constexpr std::size_t kRecordsOfAPoll = 64;      // of at most 1 MiB
 constexpr std::size_t kCurvesForgotten = 20;     // runs of one turn
 
 }  // namespace
@@ -113,8 +115,9 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
     std::size_t taken = 0;
     bool all = false;
     // A commit is of what came together, and of what came while that was read.
-    while (!all && taken < kRecordsOfACommit && feed_.clock_.monotonic() - begun < kCommitAtMost) {
-      const auto read = (*source)->poll(taken == 0 ? 100ms : 0ms, kRecordsOfACommit, take);
+    while (!all && taken < kRecordsOfACommit && store_.waiting() < kRowsOfACommit &&
+           feed_.clock_.monotonic() - begun < kCommitAtMost) {
+      const auto read = (*source)->poll(taken == 0 ? 100ms : 0ms, kRecordsOfAPoll, take);
       if (!read && read.error().code != core::Code::data_loss) return read.error();
       if (auto status = begin(**source); !status) return status;
       all = !read || *read == 0;

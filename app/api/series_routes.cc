@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "app/api/series_asking.h"
 #include "app/serve/entity_tag.h"
 #include "app/serve/problem.h"
 #include "core/json.h"
@@ -21,22 +22,12 @@ using core::ValueMap;
 
 constexpr std::int64_t kMostCurvePoints = 10'000;
 constexpr std::int64_t kUsualPoints = 1000;
-constexpr std::int64_t kMostNames = 1000;
-constexpr std::int64_t kUsualNames = 200;
 constexpr std::int64_t kMostSmooth = 1'000'000;
 constexpr double kMicrosOfAMilli = 1000;
 
 std::string wall_text(double micros) {
   return core::to_rfc3339(core::WallTime(std::chrono::duration_cast<core::WallTime::duration>(
       std::chrono::microseconds(static_cast<std::int64_t>(micros)))));
-}
-
-std::int64_t number_in(const UrlQuery& query, std::string_view name, std::int64_t otherwise) {
-  const auto text = query.value(name);
-  if (!text) return otherwise;
-  std::int64_t out = otherwise;
-  std::from_chars(text->data(), text->data() + text->size(), out);
-  return out;
 }
 
 // A step or a time.
@@ -61,6 +52,15 @@ core::Status read_bound(const UrlQuery& query, std::string_view name,
   return core::ok();
 }
 
+// What all these routes are asked.
+insights::SeriesAsk ask_of(const ApiCall& call) {
+  insights::SeriesAsk out;
+  out.name = std::string(call.query.value("name").value_or(".*"));
+  out.worker = std::string(call.query.value("worker").value_or(".*"));
+  if (const auto mode = call.query.value("mode")) out.mode = core::mode_from(*mode);
+  return out;
+}
+
 insights::Together together_in(const UrlQuery& query) {
   using insights::Together;
   const auto text = query.value("agg");
@@ -71,47 +71,14 @@ insights::Together together_in(const UrlQuery& query) {
   return text == "spread" ? Together::spread : Together::each;
 }
 
-// The run that a path names, and what is asked of it; nullptr: `refusal` says why.
-std::unique_ptr<insights::SeriesReader> begin_answer(ApiDesk& desk, const ApiCall& call,
-                                                     insights::SeriesAsk& ask,
-                                                     HttpAnswer& refusal) {
-  auto runs = desk.insights.reader();
-  if (!runs) {
-    refusal = problem(runs.error());
-    return nullptr;
-  }
-  const std::string& asked = call.request.in_path.find("run")->second;
-  const auto line = (*runs)->run(asked);
-  if (!line) {
-    const auto failed = (*runs)->failure();
-    refusal =
-        problem(failed ? core::Error{core::Code::not_found,
-                                     "no run, or more than one, has a uid that begins with \"" +
-                                         core::visible(asked, 100) + "\""}
-                       : failed.error());
-    return nullptr;
-  }
-  ask.run = line->uid;
-  ask.name = std::string(call.query.value("name").value_or(".*"));
-  ask.worker = std::string(call.query.value("worker").value_or(".*"));
-  if (const auto mode = call.query.value("mode")) ask.mode = core::mode_from(*mode);
-  auto reader = desk.curves.reader();
-  if (!reader) {
-    refusal = problem(reader.error());
-    return nullptr;
-  }
-  return std::move(*reader);
-}
-
-// The field that an error of ours begins with.
-HttpAnswer refused_ask(const core::Error& error) {
-  const std::string& text = error.message;
-  return problem(400, "invalid-parameter", text, text.substr(0, text.find(':')));
+const char* kind_word(insights::FamilyKind kind) {
+  if (kind == insights::FamilyKind::tensor) return "tensor";
+  return kind == insights::FamilyKind::clock ? "clock" : "scalar";
 }
 
 ValueMap line_head(const insights::SeriesLine& line, bool together) {
   return ValueMap{{"name", line.name.text},
-                  {"kind", line.name.kind == insights::FamilyKind::clock ? "clock" : "scalar"},
+                  {"kind", kind_word(line.name.kind)},
                   {"mode", std::string(core::to_string(line.of.mode))},
                   {"worker", together ? Value() : Value(line.of.worker)},
                   {"rank", together ? Value() : Value(line.of.rank)},
@@ -196,7 +163,12 @@ ValueMap without_counts(const ValueMap& body) {
 }
 
 HttpAnswer show_series(ApiDesk& desk, const ApiCall& call) {
-  insights::SeriesAsk ask;
+  insights::SeriesAsk ask = ask_of(call);
+  const auto statistic = call.query.value("stat");
+  if (statistic) {
+    ask.kinds = {insights::FamilyKind::tensor};
+    ask.column = *insights::tensor_column_of(*statistic);
+  }
   for (const char* name : {"from", "to"}) {
     const bool from = std::string_view(name) == "from";
     if (const auto good = read_bound(call.query, name, from ? ask.from : ask.to,
@@ -207,7 +179,7 @@ HttpAnswer show_series(ApiDesk& desk, const ApiCall& call) {
   if (ask.from && ask.to && *ask.from >= *ask.to)
     return problem(400, "invalid-parameter", "to: expected a step behind from", "to");
   HttpAnswer refusal;
-  const auto reader = begin_answer(desk, call, ask, refusal);
+  const auto reader = series_of_run(desk, call, ask.run, refusal);
   if (!reader) return refusal;
   ask.points = number_in(call.query, "points", kUsualPoints);
   ask.smooth = number_in(call.query, "smooth", 0);
@@ -233,76 +205,6 @@ HttpAnswer show_series(ApiDesk& desk, const ApiCall& call) {
   return out;
 }
 
-Value name_value(insights::SeriesReader& reader, const insights::NamedFamilies& one) {
-  std::int64_t stored = 0;
-  std::int64_t first = one.families.front().x_first;
-  const insights::FamilyLine* newest = &one.families.front();
-  std::vector<std::string> modes;
-  std::vector<std::string> workers;
-  const auto note = [](std::vector<std::string>& all, std::string text) {
-    if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
-  };
-  for (const auto& family : one.families) {
-    stored += family.rows;
-    first = std::min(first, family.x_first);
-    if (family.incarnation > newest->incarnation) newest = &family;
-    note(modes, std::string(core::to_string(family.mode)));
-    note(workers, family.worker);
-  }
-  const auto last = reader.last(*newest, insights::kValueColumn);
-  return ValueMap{
-      {"name", one.name.text},
-      {"kind", one.name.kind == insights::FamilyKind::clock ? "clock" : "scalar"},
-      {"role", std::string(core::to_string(one.name.role))},
-      {"unit", one.name.unit.empty() ? Value() : Value(one.name.unit)},
-      {"direction",
-       one.name.direction == 0 ? Value() : Value(one.name.direction < 0 ? "min" : "max")},
-      {"modes", ValueList(modes.begin(), modes.end())},
-      {"workers", static_cast<std::int64_t>(workers.size())},
-      {"stored", stored},
-      {"first_step", first},
-      {"last_step", newest->x_last},
-      {"last", last ? Value(*last) : Value()}};
-}
-
-HttpAnswer list_names(ApiDesk& desk, const ApiCall& call) {
-  insights::SeriesAsk ask;
-  HttpAnswer refusal;
-  const auto reader = begin_answer(desk, call, ask, refusal);
-  if (!reader) return refusal;
-  const auto found = insights::ask_names(*reader, ask);
-  if (!found) return refused_ask(found.error());
-  const auto limit = static_cast<std::size_t>(number_in(call.query, "limit", kUsualNames));
-  ValueList items;
-  for (const auto& one : *found) {
-    if (items.size() < limit) items.push_back(name_value(*reader, one));
-  }
-  if (const auto status = reader->failure(); !status) return problem(status.error());
-  return {200, core::to_json(ValueMap{{"items", std::move(items)},
-                                      {"total", static_cast<std::int64_t>(found->size())},
-                                      {"as_of", core::to_rfc3339(desk.clock.now())}}) +
-                   "\n"};
-}
-
-std::vector<ApiParameter> selecting_parameters() {
-  ApiParameter run{"run", ParameterType::text, "its uid, or the beginning of it"};
-  run.in_path = true;
-  ApiParameter mode{"mode", ParameterType::choice, "mode of the steps"};
-  mode.choices = {"global", "train", "eval", "predict"};
-  return {run,
-          {"name", ParameterType::regex, "regular expression of the whole name; all if not given"},
-          {"worker", ParameterType::regex, "regular expression of the worker's whole name"},
-          mode};
-}
-
-ApiParameter integer_parameter(std::string name, std::string meaning, std::int64_t least,
-                               std::int64_t most) {
-  ApiParameter out{std::move(name), ParameterType::integer, std::move(meaning)};
-  out.least = least;
-  out.most = most;
-  return out;
-}
-
 std::vector<ApiParameter> series_parameters() {
   std::vector<ApiParameter> out = selecting_parameters();
   out.push_back({"from", ParameterType::text, "first step, or a time"});
@@ -314,31 +216,35 @@ std::vector<ApiParameter> series_parameters() {
   ApiParameter agg{"agg", ParameterType::choice, "how series of several workers become one"};
   agg.choices = {"min", "max", "mean", "sum", "spread"};
   out.push_back(agg);
+  ApiParameter stat = statistic_parameter();
+  stat.meaning = "of tensors this statistic, in place of scalars";
+  out.push_back(stat);
   return out;
 }
 
 }  // namespace
 
 std::vector<ApiRoute> series_routes(ApiDesk& desk) {
-  std::vector<ApiParameter> names = selecting_parameters();
-  names.push_back(integer_parameter("limit", "at most so many; 200 if not given", 1, kMostNames));
   return {{"GET",
            "/api/v1/runs/{run}/series",
            ApiRole::viewer,
-           "Show curves of a run: scalars and the seconds of its steps",
+           "Show curves of a run: scalars, the seconds of its steps, statistics of tensors",
            [&desk](const ApiCall& call) { return show_series(desk, call); },
            series_parameters(),
            {},
-           {{200, "the series", "Series"},
-            {304, "you have them already: If-None-Match names their ETag"}}},
-          {"GET",
-           "/api/v1/runs/{run}/names",
-           ApiRole::viewer,
-           "List names of a run's series, in the order of their appearance",
-           [&desk](const ApiCall& call) { return list_names(desk, call); },
-           std::move(names),
-           {},
-           {{200, "the names", "SeriesNames"}}}};
+           {{200, "the series", "Series"}}}};
+  {
+    {200, "the series", "Series"}, { 304, "you have them already: If-None-Match names their ETag" }
+  }
+}
+, {
+  "GET", "/api/v1/runs/{run}/names", ApiRole::viewer,
+      "List names of a run's series, in the order of their appearance",
+      [&desk](const ApiCall& call) { return list_names(desk, call); }, std::move(names), {}, {
+    { 200, "the names", "SeriesNames" }
+  }
+}
+};
 }
 
 }  // namespace tocsin::app

@@ -1,4 +1,4 @@
-// Curves of runs: /api/v1/runs/{run}/series and …/names.
+// Curves of runs: /api/v1/runs/{run}/series.
 #pragma once
 
 #include <vector>

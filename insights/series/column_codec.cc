@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace tocsin::insights {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 constexpr std::size_t kWord = 8;
 constexpr std::size_t kMostRows = 1U << 16U;
 constexpr std::size_t kMostColumns = 4096;
+constexpr std::size_t kMaskBits = 64;
 
 // How the words of one column are written.
 enum class Packing : std::uint8_t {
@@ -200,7 +202,29 @@ std::string encode_rows(const SeriesRows& rows, bool pack) {
   return out;
 }
 
-std::optional<SeriesRows> decode_rows(std::string_view bytes) {
+namespace {
+
+void pass_words(RestOfBytes& rest) {
+  rest.take(sizeof(Packing));
+  rest.take(rest.number<std::uint32_t>());
+}
+
+bool take_column(RestOfBytes& rest, std::size_t count, std::vector<double>& out) {
+  const auto numbers = rest.number<Numbers>();
+  const auto words = take_words(rest, count);
+  if (!words) return false;
+  if (numbers == Numbers::whole) {
+    for (const std::int64_t one : unbent(*words)) out.push_back(static_cast<double>(one));
+    return true;
+  }
+  out.resize(count);
+  std::memcpy(out.data(), words->data(), count * kWord);
+  return true;
+}
+
+}  // namespace
+
+std::optional<SeriesRows> decode_columns(std::string_view bytes, std::uint64_t wanted) {
   RestOfBytes rest{bytes};
   const auto count = rest.number<std::uint32_t>();
   const auto columns = rest.number<std::uint32_t>();
@@ -210,18 +234,19 @@ std::optional<SeriesRows> decode_rows(std::string_view bytes) {
   const auto bends = take_words(rest, count);
   if (!bends) return std::nullopt;
   out.x = unbent(*bends);
-  for (auto& column : out.columns) {
-    const auto numbers = rest.number<Numbers>();
-    const auto words = take_words(rest, count);
-    if (!words) return std::nullopt;
-    if (numbers == Numbers::whole) {
-      for (const std::int64_t one : unbent(*words)) column.push_back(static_cast<double>(one));
-      continue;
+  for (std::size_t at = 0; at < columns; ++at) {
+    if (at < kMaskBits && (wanted >> at & 1U) == 0) {
+      rest.take(sizeof(Numbers));
+      pass_words(rest);
+    } else if (!take_column(rest, count, out.columns[at])) {
+      return std::nullopt;
     }
-    column.resize(count);
-    std::memcpy(column.data(), words->data(), count * kWord);
   }
-  return out;
+  return rest.good ? std::optional<SeriesRows>(std::move(out)) : std::nullopt;
+}
+
+std::optional<SeriesRows> decode_rows(std::string_view bytes) {
+  return decode_columns(bytes, kAllColumns);
 }
 
 std::string encode_block(const Buckets& buckets, std::int64_t first, bool pack) {

@@ -11,6 +11,8 @@
 
 namespace tocsin::insights {
 
+inline constexpr std::uint64_t kAllColumns = ~std::uint64_t{0};
+
 /// Rows with one x and one number per column; x strictly grows.
 struct SeriesRows {
   std::vector<std::int64_t> x;
@@ -25,6 +27,9 @@ struct SeriesRows {
 std::string encode_rows(const SeriesRows& rows, bool pack);
 /// nullopt: the bytes are not what encode_rows writes.
 std::optional<SeriesRows> decode_rows(std::string_view bytes);
+
+/// The x and the columns whose bits are set in `wanted`: the others are passed over, and stay empty.
+std::optional<SeriesRows> decode_columns(std::string_view bytes, std::uint64_t wanted);
 
 /// The buckets first, first + 1, … up to kBlockBuckets of them, of `buckets`.
 std::string encode_block(const Buckets& buckets, std::int64_t first, bool pack);

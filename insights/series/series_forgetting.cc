@@ -9,6 +9,9 @@ namespace {
 
 constexpr std::int64_t kRestAfter = 2000;  // commits without a value
 constexpr std::size_t kMostKnownFamilies = 100'000;
+constexpr const char* kWithTensors =
+    "SELECT id FROM run r WHERE EXISTS (SELECT 1 FROM family WHERE run = r.id AND kind = 1)"
+    " ORDER BY heard LIMIT 1";
 
 }  // namespace
 
@@ -41,6 +44,26 @@ void SeriesWriter::forget_run(std::int64_t id) {
   }
 }
 
+// Of the run that was heard of least lately; false: no run has any. New ones begin anew.
+bool SeriesWriter::forget_tensors() {
+  StoreStatement oldest = database_->prepare(kWithTensors);
+  if (!oldest.next()) return false;
+  const std::int64_t id = oldest.integer(0);
+  oldest.reset();
+  for (const char* sql :
+       {"DELETE FROM chunk WHERE family IN (SELECT id FROM family WHERE run = ? AND kind = 1)",
+        "DELETE FROM piece WHERE family IN (SELECT id FROM family WHERE run = ? AND kind = 1)",
+        "DELETE FROM rollup WHERE family IN (SELECT id FROM family WHERE run = ? AND kind = 1)",
+        "UPDATE run SET tensors_gone = 1, families = families - (SELECT count(*) FROM family f "
+        "WHERE"
+        " f.run = run.id AND f.kind = 1) WHERE id = ?",
+        "DELETE FROM family WHERE run = ? AND kind = 1"}) {
+    StoreStatement gone = database_->prepare(sql);
+    gone.bind(1, id).run();
+  }
+  return true;
+}
+
 core::Result<std::size_t> SeriesWriter::forget(core::WallTime before, std::uint64_t max_bytes,
                                                std::size_t most) {
   const std::int64_t oldest_kept =
@@ -55,14 +78,17 @@ core::Result<std::size_t> SeriesWriter::forget(core::WallTime before, std::uint6
     if (!oldest.next()) break;
     if (oldest.integer(1) >= oldest_kept && used <= max_bytes) break;
     const std::int64_t id = oldest.integer(0);
+    const bool old = oldest.integer(1) < oldest_kept;
     oldest.reset();
-    forget_run(id);
+    if (old || !forget_tensors()) forget_run(id);
   }
   if (forgotten > 0) {  // the numbers of what is known may be gone
     runs_.clear();
     segments_.clear();
     sequences_.clear();
     families_.clear();
+    names_.clear();
+    orders_.clear();
   }
   auto failed = database_->failure();
   open_ = false;

@@ -17,46 +17,12 @@ constexpr std::int64_t kWarmUpSpans = 8;   // of what is smoothed, before the ra
 constexpr std::int64_t kStepsOfASpan = 8;  // at least, in buckets of what is smoothed
 constexpr std::int64_t kMostLevel = 52;
 
-// A part of a segment: what is drawn of it.
-struct Stretch {
-  FamilyLine family;
-  std::int64_t lo = 0, hi = 0;
-  bool superseded = false;
-};
-
-// The newer client of a worker has the line from its first step on. Families: of one name and mode.
-std::vector<Stretch> stretches(const std::vector<FamilyLine>& families) {
-  std::map<std::pair<core::Mode, std::string>, std::vector<FamilyLine>> of;
-  for (const FamilyLine& one : families) of[{one.mode, one.worker}].push_back(one);
-  std::vector<Stretch> out;
-  for (auto& entry : of) {
-    auto& segments = entry.second;
-    std::stable_sort(segments.begin(), segments.end(), [](const auto& a, const auto& b) {
-      return std::tie(a.incarnation, a.attempt) < std::tie(b.incarnation, b.attempt);
-    });
-    std::vector<Stretch> backwards;
-    std::int64_t cut = std::numeric_limits<std::int64_t>::max();
-    for (auto at = segments.rbegin(); at != segments.rend(); ++at) {
-      const std::int64_t end = at->x_last + 1;
-      if (end > cut) backwards.push_back({*at, std::max(cut, at->x_first), end, true});
-      if (at->x_first < cut) backwards.push_back({*at, at->x_first, std::min(cut, end), false});
-      cut = std::min(cut, at->x_first);
-    }
-    out.insert(out.end(), backwards.rbegin(), backwards.rend());
-  }
-  return out;
-}
-
-std::int64_t level_of(std::int64_t from, std::int64_t to, std::int64_t points) {
-  std::int64_t level = 0;
-  while (level < kMostLevel && ((to - from - 1) >> level) + 1 > points) ++level;
-  return level;
-}
-
 // Exponential, of span S, corrected for its beginning: a constant stays what it is. Over buckets of
 // one width whatever is asked for, so that a value does not depend on the view.
-std::map<std::int64_t, double> smoothed(SeriesReader& reader, const Stretch& of, std::int64_t span,
-                                        std::int64_t lo, std::int64_t hi, std::int64_t& level) {
+std::map<std::int64_t, double> smoothed(SeriesReader& reader, const Stretch& of,
+                                        const SeriesAsk& ask, std::int64_t lo, std::int64_t hi,
+                                        std::int64_t& level) {
+  const std::int64_t span = ask.smooth;
   level = span < kStepsOfASpan ? 0
                                : static_cast<std::int64_t>(std::bit_width(
                                      static_cast<std::uint64_t>(span / kStepsOfASpan))) -
@@ -65,7 +31,7 @@ std::map<std::int64_t, double> smoothed(SeriesReader& reader, const Stretch& of,
   const std::int64_t begin =
       std::max(of.family.x_first, (lo - kWarmUpSpans * span) / width * width);
   const Buckets some =
-      reader.buckets(of.family, kValueColumn, begin, (hi + width - 1) / width * width, level);
+      reader.buckets(of.family, ask.column, begin, (hi + width - 1) / width * width, level);
   std::map<std::int64_t, double> out;
   double sum = 0;
   double weight = 0;
@@ -83,12 +49,12 @@ std::map<std::int64_t, double> smoothed(SeriesReader& reader, const Stretch& of,
 }
 
 SeriesLine line_of(SeriesReader& reader, const NameLine& name, const Stretch& part,
-                   const SeriesAnswer& range, std::int64_t smooth) {
+                   const SeriesAnswer& range, const SeriesAsk& ask) {
   SeriesLine out{name, part.family, part.family.rows, 1, part.superseded, {}};
   const std::int64_t lo = std::max(part.lo, range.from);
   const std::int64_t hi = std::min(part.hi, range.to);
   if (lo >= hi) return out;
-  const Buckets values = reader.buckets(part.family, kValueColumn, lo, hi, range.level);
+  const Buckets values = reader.buckets(part.family, ask.column, lo, hi, range.level);
   const Buckets times = reader.buckets(part.family, kTimeColumn, lo, hi, range.level);
   for (const auto& entry : values) {
     SeriesPoint point{entry.first << range.level, entry.second, {}, {}};
@@ -96,9 +62,9 @@ SeriesLine line_of(SeriesReader& reader, const NameLine& name, const Stretch& pa
     if (time != times.end() && time->second.n > 0) point.time = time->second.first;
     out.points.push_back(point);
   }
-  if (smooth <= 1) return out;
+  if (ask.smooth <= 1) return out;
   std::int64_t level = 0;
-  const auto soft = smoothed(reader, part, smooth, lo, hi, level);
+  const auto soft = smoothed(reader, part, ask, lo, hi, level);
   for (SeriesPoint& point : out.points) {
     const std::int64_t last = point.x + (std::int64_t{1} << range.level) - 1;
     const auto at = soft.upper_bound(last >> level);
@@ -216,13 +182,50 @@ bool are_settled(const std::vector<NamedFamilies>& found, std::int64_t to) {
 
 }  // namespace
 
+std::vector<Stretch> stretches(const std::vector<FamilyLine>& families) {
+  std::map<std::pair<core::Mode, std::string>, std::vector<FamilyLine>> of;
+  for (const FamilyLine& one : families) of[{one.mode, one.worker}].push_back(one);
+  std::vector<Stretch> out;
+  for (auto& entry : of) {
+    auto& segments = entry.second;
+    std::stable_sort(segments.begin(), segments.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.incarnation, a.attempt) < std::tie(b.incarnation, b.attempt);
+    });
+    std::vector<Stretch> backwards;
+    std::int64_t cut = std::numeric_limits<std::int64_t>::max();
+    for (auto at = segments.rbegin(); at != segments.rend(); ++at) {
+      const std::int64_t end = at->x_last + 1;
+      if (end > cut) backwards.push_back({*at, std::max(cut, at->x_first), end, true});
+      if (at->x_first < cut) backwards.push_back({*at, at->x_first, std::min(cut, end), false});
+      cut = std::min(cut, at->x_first);
+    }
+    out.insert(out.end(), backwards.rbegin(), backwards.rend());
+  }
+  return out;
+}
+
+std::int64_t level_of(std::int64_t from, std::int64_t to, std::int64_t points) {
+  std::int64_t level = 0;
+  while (level < kMostLevel && ((to - from - 1) >> level) + 1 > points) ++level;
+  return level;
+}
+
+core::Result<std::function<bool(const std::string&)>> name_test(const std::string& field,
+                                                                const std::string& text) {
+  auto made = expression(field, text);
+  if (!made) return made.error();
+  const std::shared_ptr<RE2> fits = std::move(*made);
+  return std::function<bool(const std::string&)>(
+      [fits](const std::string& name) { return RE2::FullMatch(name, *fits); });
+}
+
 core::Result<std::vector<NamedFamilies>> ask_names(SeriesReader& reader, const SeriesAsk& ask) {
   auto name = expression("name", ask.name);
   if (!name) return name.error();
   auto worker = expression("worker", ask.worker);
   if (!worker) return worker.error();
   std::vector<NamedFamilies> out;
-  for (NameLine& line : reader.names(ask.run)) {
+  for (NameLine& line : reader.names(ask.run, ask.kinds)) {
     if (!RE2::FullMatch(line.text, **name)) continue;
     NamedFamilies one{std::move(line), {}};
     for (FamilyLine& family : reader.families(ask.run, one.name.kind, one.name.hash)) {
@@ -248,7 +251,7 @@ core::Result<SeriesAnswer> ask_series(SeriesReader& reader, const SeriesAsk& ask
         continue;
       }
       ++taken;
-      out.lines.push_back(line_of(reader, one.name, part, out, ask.smooth));
+      out.lines.push_back(line_of(reader, one.name, part, out, ask));
     }
   }
   if (ask.together != Together::each) out.lines = joined(std::move(out.lines), ask.together);

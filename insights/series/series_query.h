@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,8 @@ enum class Together { each, min, max, mean, sum, spread };
 
 struct SeriesAsk {
   std::string run;
+  std::vector<FamilyKind> kinds{FamilyKind::scalar, FamilyKind::clock};
+  std::size_t column = kValueColumn;
   std::string name = ".*";    // regular expression, of the whole name
   std::string worker = ".*";  // the same
   std::optional<core::Mode> mode;
@@ -60,5 +63,21 @@ struct NamedFamilies {
   std::vector<FamilyLine> families;
 };
 core::Result<std::vector<NamedFamilies>> ask_names(SeriesReader& reader, const SeriesAsk& ask);
+
+/// Whether a whole name fits. `field`: whose words an error begins with.
+core::Result<std::function<bool(const std::string&)>> name_test(const std::string& field,
+                                                                const std::string& expression);
+
+/// A part of a segment: what is drawn of it.
+struct Stretch {
+  FamilyLine family;
+  std::int64_t lo = 0, hi = 0;
+  bool superseded = false;
+};
+/// The newer client of a worker has the line from its first step on. Families: of one name.
+std::vector<Stretch> stretches(const std::vector<FamilyLine>& families);
+
+/// How wide the buckets are of which [from, to) has at most `points`: 2^level.
+std::int64_t level_of(std::int64_t from, std::int64_t to, std::int64_t points);
 
 }  // namespace tocsin::insights

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/codes.h"
@@ -25,6 +27,21 @@ struct NameLine {
   std::int64_t order = 0;  // of appearance
   core::Role role = core::Role::other;
   std::int64_t direction = 0;  // -1 smaller is better, 1 larger is, 0 unknown
+  std::string shape, collections;
+};
+
+/// What all series of a name have together.
+struct NameTally {
+  std::int64_t stored = 0, series = 0;
+  std::int64_t x_first = 0, x_last = 0;
+  std::optional<double> worst;        // the greatest finite magnitude ever
+  std::optional<std::int64_t> bad_x;  // the first step that was not finite
+};
+
+/// What is not there, and why.
+struct RunGaps {
+  std::int64_t refused = 0;   // values, because the run has too many series
+  bool tensors_gone = false;  // some of its tensors gave way to newer runs
 };
 
 /// The series of one name, mode and segment.
@@ -40,6 +57,7 @@ struct FamilyLine {
   std::int64_t x_first = 0;
   std::int64_t x_chunked = -1;  // to here from chunks and buckets, behind it from pieces
   std::int64_t x_last = -1;
+  std::int64_t bad_x = -1;  // the first that is not finite; -1: all are
 };
 
 struct SeriesSize {
@@ -52,15 +70,28 @@ class SeriesReader {
   static core::Result<std::unique_ptr<SeriesReader>> open(const std::string& path);
   ~SeriesReader();
 
-  /// In the order of appearance.
-  std::vector<NameLine> names(const std::string& run);
+  /// In the order of appearance; of tensors that is their order in the model, as far as the producer
+  /// tells it in that order.
+  std::vector<NameLine> names(const std::string& run, std::span<const FamilyKind> kinds);
+  /// By the hash of the name. `mode`: of its series only.
+  std::unordered_map<std::int64_t, NameTally> tallies(const std::string& run, FamilyKind kind,
+                                                      std::optional<core::Mode> mode);
+  RunGaps gaps(const std::string& run);
   std::vector<FamilyLine> families(const std::string& run, FamilyKind kind, std::int64_t name);
-  /// Stretches of rows with x in [lo, hi), in order; the first and last may reach beyond.
+  /// Of all names of the kind, in order of `names`, then as above.
+  void all_families(const std::string& run, FamilyKind kind,
+                    core::FunctionRef<void(std::int64_t name, FamilyLine&& family)> visit);
+  /// Stretches of rows with x in [lo, hi), in order; the first and last may reach beyond. Columns that
+  /// are not `wanted` (by bits) are empty.
   void rows(const FamilyLine& family, std::int64_t lo, std::int64_t hi,
-            core::FunctionRef<void(const SeriesRows&)> visit);
+            core::FunctionRef<void(const SeriesRows&)> visit, std::uint64_t wanted = kAllColumns);
   /// Of the values with x in [lo, hi): all buckets of the level that are not empty.
   Buckets buckets(const FamilyLine& family, std::size_t column, std::int64_t lo, std::int64_t hi,
                   std::int64_t level);
+  /// The same, told bucket by bucket; one of a number may come in parts, in order.
+  void visit_buckets(const FamilyLine& family, std::size_t column, std::int64_t lo, std::int64_t hi,
+                     std::int64_t level,
+                     core::FunctionRef<void(std::int64_t at, const Bucket& part)> visit);
   /// The first x whose number in the column, which never falls, is at least `least`; behind the last
   /// one if none is.
   std::int64_t x_at(const FamilyLine& family, std::size_t column, double least);
@@ -72,12 +103,17 @@ class SeriesReader {
 
  private:
   explicit SeriesReader(std::unique_ptr<StoreDatabase> database);
+  using BucketVisit = core::FunctionRef<void(std::int64_t, const Bucket&)>;
+  struct Questions;
+  void stored_rows(const FamilyLine& family, std::int64_t lo, std::int64_t hi,
+                   core::FunctionRef<void(std::string_view)> visit);
   void add_rows(const FamilyLine& family, std::size_t column, std::int64_t lo, std::int64_t hi,
-                std::int64_t level, Buckets& out);
+                std::int64_t level, BucketVisit out);
   void add_blocks(const FamilyLine& family, std::size_t column, std::int64_t lo, std::int64_t hi,
-                  std::int64_t stored, std::int64_t level, Buckets& out);
+                  std::int64_t stored, std::int64_t level, BucketVisit out);
 
   std::unique_ptr<StoreDatabase> database_;
+  std::unique_ptr<Questions> ask_;
   bool damaged_ = false;
 };
 

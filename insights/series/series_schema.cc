@@ -7,25 +7,41 @@ namespace tocsin::insights {
 namespace {
 
 constexpr std::array<ColumnForm, 2> kScalarColumns{{{"value", true}, {"time", true}}};
+constexpr std::array<ColumnForm, tensor_column::columns> kTensorColumns{{{"l2", true},
+                                                                         {"time", true},
+                                                                         {"mean", true},
+                                                                         {"std", true},
+                                                                         {"min", true},
+                                                                         {"max", true},
+                                                                         {"abs_max", true},
+                                                                         {"abs_mean", true},
+                                                                         {"zero", true},
+                                                                         {"negative", true},
+                                                                         {"nan", true},
+                                                                         {"posinf", true},
+                                                                         {"neginf", true},
+                                                                         {"count"}}};
 constexpr std::array<ColumnForm, 4> kClockColumns{
     {{"seconds", true}, {"end", true}, {"global"}, {"micro"}}};
 
+// `worst` is the bits of the greatest finite magnitude ever, which grow as it does; -1: there is none.
 // A family's rows stand in chunks of one size, closed for good, and behind them in pieces, as they
 // were committed. Its pyramid is of the chunks.
 constexpr const char* kSeriesTables = R"sql(
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) STRICT, WITHOUT ROWID;
 CREATE TABLE position(stream TEXT, part INTEGER, next INTEGER, PRIMARY KEY(stream, part))
   STRICT, WITHOUT ROWID;
-CREATE TABLE run(id INTEGER PRIMARY KEY, uid TEXT UNIQUE, heard INTEGER, families INTEGER) STRICT;
+CREATE TABLE run(id INTEGER PRIMARY KEY, uid TEXT UNIQUE, heard INTEGER, families INTEGER,
+  refused INTEGER, tensors_gone INTEGER) STRICT;
 CREATE TABLE worker(id INTEGER PRIMARY KEY, run INTEGER, hash INTEGER, incarnation INTEGER,
   attempt INTEGER, rank INTEGER, UNIQUE(run, hash, incarnation, attempt)) STRICT;
 CREATE TABLE sequence(worker INTEGER, shard INTEGER, last INTEGER, PRIMARY KEY(worker, shard))
   STRICT, WITHOUT ROWID;
 CREATE TABLE name(run INTEGER, kind INTEGER, hash INTEGER, text TEXT, ord INTEGER, role INTEGER,
-  unit TEXT, direction INTEGER, PRIMARY KEY(run, kind, hash)) STRICT, WITHOUT ROWID;
+  unit TEXT, direction INTEGER, shape TEXT, collections TEXT, PRIMARY KEY(run, kind, hash)) STRICT, WITHOUT ROWID;
 CREATE TABLE family(id INTEGER PRIMARY KEY, run INTEGER, kind INTEGER, name INTEGER, worker INTEGER,
   mode INTEGER, k0 INTEGER, rows INTEGER, chunked INTEGER, x_first INTEGER, x_chunked INTEGER,
-  x_last INTEGER, repeats INTEGER, UNIQUE(run, kind, name, worker, mode)) STRICT;
+  x_last INTEGER, repeats INTEGER, worst INTEGER, bad_x INTEGER, UNIQUE(run, kind, name, worker, mode)) STRICT;
 CREATE TABLE chunk(family INTEGER, x0 INTEGER, x1 INTEGER, data BLOB, PRIMARY KEY(family, x0))
   STRICT, WITHOUT ROWID;
 CREATE TABLE piece(family INTEGER, x0 INTEGER, data BLOB, PRIMARY KEY(family, x0))
@@ -38,7 +54,25 @@ CREATE TABLE rollup(family INTEGER, col INTEGER, level INTEGER, block INTEGER, d
 
 std::span<const ColumnForm> columns_of(FamilyKind kind) {
   if (kind == FamilyKind::clock) return kClockColumns;
+  if (kind == FamilyKind::tensor) return kTensorColumns;
   return kScalarColumns;
+}
+
+std::optional<std::size_t> tensor_column_of(std::string_view statistic) {
+  for (std::size_t at = 0; at < kTensorColumns.size(); ++at) {
+    if (at != tensor_column::time && kTensorColumns[at].rolled &&
+        kTensorColumns[at].name == statistic)
+      return at;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> tensor_statistics() {
+  std::vector<std::string> out;
+  for (const ColumnForm& form : kTensorColumns) {
+    if (tensor_column_of(form.name)) out.emplace_back(form.name);
+  }
+  return out;
 }
 
 core::Status prepare_series(StoreDatabase& database) {

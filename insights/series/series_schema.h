@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/result.h"
 #include "insights/store/database.h"
@@ -11,10 +14,10 @@
 namespace tocsin::insights {
 
 inline constexpr std::int64_t kSeriesStoreId = 0x544F4343;  // "TOCC": the file is one of ours
-inline constexpr std::int64_t kSeriesVersion = 1;           // of the tables
+inline constexpr std::int64_t kSeriesVersion = 2;           // of the tables
 
 /// What has one x. Numbers are stored: never renumber them.
-enum class FamilyKind : std::int64_t { scalar = 2, clock = 3 };
+enum class FamilyKind : std::int64_t { tensor = 1, scalar = 2, clock = 3 };
 
 /// A column of a family, in the order in which rows have them.
 struct ColumnForm {
@@ -22,10 +25,36 @@ struct ColumnForm {
   bool rolled = false;  // it has a pyramid
 };
 /// Scalar: the value, and when it was logged (microseconds, UTC). Clock: the seconds of the step, its
-/// end (microseconds, UTC), the global step, the micro-steps.
+/// end (microseconds, UTC), the global step, the micro-steps. Tensor: its statistics, from which every
+/// count of a frame comes back exactly (docs/statistics.md).
 std::span<const ColumnForm> columns_of(FamilyKind kind);
 inline constexpr std::size_t kValueColumn = 0;
 inline constexpr std::size_t kTimeColumn = 1;
+
+/// Columns of a tensor. `zero` and `negative` are shares of its elements, what follows are counts.
+namespace tensor_column {
+enum : std::size_t {
+  l2,
+  time,
+  mean,
+  std,
+  min,
+  max,
+  abs_max,
+  abs_mean,
+  zero,
+  negative,
+  nan,
+  posinf,
+  neginf,
+  count,
+  columns
+};
+}
+/// The column of a tensor that a statistic's name means: those of docs/statistics.md that are kept.
+std::optional<std::size_t> tensor_column_of(std::string_view statistic);
+/// Their names, without `time`.
+std::vector<std::string> tensor_statistics();
 
 /// Makes the tables in an empty file. failed_precondition: another program's file, or of another
 /// version.

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "insights/series/series_statements.h"
 #include "insights/store/database.h"
 #include "insights/store/store_lock.h"
 
@@ -51,12 +52,6 @@ Buckets buckets_of(const SeriesRows& rows, std::size_t column, std::int64_t leve
 
 }  // namespace
 
-struct SeriesWriter::Statements {
-  StoreStatement put_position, get_run, put_run, hear_run, get_segment, put_segment, get_sequence,
-      put_sequence, put_name, get_family, put_family, keep_family, get_pieces, gone_pieces,
-      put_piece, put_chunk, get_block, put_block;
-};
-
 std::size_t SeriesWriter::HashOfKey::operator()(const FamilyKey& key) const noexcept {
   std::uint64_t out = std::get<2>(key);
   for (const std::int64_t part :
@@ -89,9 +84,13 @@ SeriesWriter::SeriesWriter(std::unique_ptr<StoreDatabase> database, std::unique_
     : lock_(std::move(lock)), database_(std::move(database)), do_(std::make_unique<Statements>()) {
   const auto made = [this](std::string_view sql) { return database_->prepare(sql); };
   do_->put_position = made("INSERT OR REPLACE INTO position VALUES (?,?,?)");
-  do_->get_run = made("SELECT id, families, heard FROM run WHERE uid = ?");
-  do_->put_run = made("INSERT INTO run(uid, heard, families) VALUES (?, 0, 0) RETURNING id");
-  do_->hear_run = made("UPDATE run SET heard = max(heard, ?), families = ? WHERE id = ?");
+  do_->get_run = made("SELECT id, families, heard, refused FROM run WHERE uid = ?");
+  do_->put_run = made(
+      "INSERT INTO run(uid, heard, families, refused, tensors_gone) VALUES (?, 0, 0, 0, 0) "
+      "RETURNING"
+      " id");
+  do_->hear_run =
+      made("UPDATE run SET heard = max(heard, ?), families = ?, refused = ? WHERE id = ?");
   do_->get_segment =
       made("SELECT id FROM worker WHERE run = ? AND hash = ? AND incarnation = ? AND attempt = ?");
   do_->put_segment = made(
@@ -99,20 +98,22 @@ SeriesWriter::SeriesWriter(std::unique_ptr<StoreDatabase> database, std::unique_
   do_->get_sequence = made("SELECT last FROM sequence WHERE worker = ? AND shard = ?");
   do_->put_sequence = made("INSERT OR REPLACE INTO sequence VALUES (?,?,?)");
   do_->put_name = made(
-      "INSERT INTO name VALUES (?1,?2,?3,?4,(SELECT count(*) FROM name WHERE run = ?1 AND kind = "
-      "?2),"
-      "?5,?6,?7) ON CONFLICT(run, kind, hash) DO UPDATE SET text = excluded.text,"
-      " role = excluded.role, unit = excluded.unit, direction = excluded.direction");
+      "INSERT INTO name VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT(run, kind, hash) DO UPDATE SET "
+      "text ="
+      " excluded.text, role = excluded.role, unit = excluded.unit, direction = excluded.direction,"
+      " shape = excluded.shape, collections = excluded.collections RETURNING ord");
+  do_->get_order = made("SELECT coalesce(max(ord) + 1, 0) FROM name WHERE run = ? AND kind = ?");
   do_->get_family = made(
-      "SELECT id, k0, rows, chunked, x_first, x_chunked, x_last, repeats,"
-      " (SELECT count(*) FROM piece WHERE family = id) FROM family WHERE run = ? AND kind = ? AND"
+      "SELECT id, k0, rows, chunked, x_first, x_chunked, x_last, repeats, worst,"
+      " bad_x, (SELECT count(*) FROM piece WHERE family = id) FROM family WHERE run = ? AND kind = "
+      "? AND"
       " name = ? AND worker = ? AND mode = ?");
   do_->put_family = made(
       "INSERT INTO family(run, kind, name, worker, mode, k0, rows, chunked, x_first, x_chunked,"
-      " x_last, repeats) VALUES (?,?,?,?,?,-1,0,0,0,-1,-1,0) RETURNING id");
+      " x_last, repeats, worst, bad_x) VALUES (?,?,?,?,?,-1,0,0,0,-1,-1,0,-1,-1) RETURNING id");
   do_->keep_family = made(
       "UPDATE family SET k0 = ?, rows = ?, chunked = ?, x_first = ?, x_chunked = ?, x_last = ?,"
-      " repeats = ? WHERE id = ?");
+      " repeats = ?, worst = ?, bad_x = ? WHERE id = ?");
   do_->get_pieces = made("SELECT data FROM piece WHERE family = ? ORDER BY x0");
   do_->gone_pieces = made("DELETE FROM piece WHERE family = ?");
   do_->put_piece = made("INSERT OR REPLACE INTO piece VALUES (?,?,?)");
@@ -135,7 +136,8 @@ SeriesWriter::KnownRun& SeriesWriter::known(const core::RunUid& run) {
   const std::string uid = core::to_text(run);
   do_->get_run.bind(1, std::string_view(uid));
   if (do_->get_run.next())
-    found->second = {do_->get_run.integer(0), do_->get_run.integer(1), do_->get_run.integer(2)};
+    found->second = {do_->get_run.integer(0), do_->get_run.integer(1), do_->get_run.integer(2),
+                     do_->get_run.integer(3)};
   do_->get_run.reset();
   if (found->second.id == 0) {
     do_->put_run.bind(1, std::string_view(uid));
@@ -188,25 +190,16 @@ bool SeriesWriter::is_new(std::int64_t segment, std::uint16_t shard, std::uint64
 }
 
 void SeriesWriter::name_worker(const core::RunUid& run, std::uint64_t hash, std::string_view text) {
-  const std::int64_t id = known(run).id;
-  begin();
-  do_->put_name.bind(1, id).bind(2, kWorkerNames).bind(3, static_cast<std::int64_t>(hash));
-  do_->put_name.bind(4, text).bind(5, std::int64_t{0}).bind(6, std::string_view());
-  do_->put_name.bind(7, std::int64_t{0}).run();
+  put_name(run, kWorkerNames, {hash, text, core::Role::other, {}, 0, {}, {}});
 }
 
 void SeriesWriter::name(const core::RunUid& run, FamilyKind kind, const SeriesName& name) {
-  const std::int64_t id = known(run).id;
-  begin();
-  do_->put_name.bind(1, id).bind(2, static_cast<std::int64_t>(kind));
-  do_->put_name.bind(3, static_cast<std::int64_t>(name.hash)).bind(4, name.text);
-  do_->put_name.bind(5, static_cast<std::int64_t>(name.role)).bind(6, name.unit);
-  do_->put_name.bind(7, name.direction).run();
+  put_name(run, static_cast<std::int64_t>(kind), name);
 }
 
 SeriesWriter::Family SeriesWriter::read_family(const FamilyKey& key, bool& there) {
   const auto& [run, kind, name, worker, mode] = key;
-  Family out(columns_of(static_cast<FamilyKind>(kind)).size());
+  Family out;
   out.kind = static_cast<FamilyKind>(kind);
   StoreStatement& get = do_->get_family;
   get.bind(1, run).bind(2, kind).bind(3, static_cast<std::int64_t>(name)).bind(4, worker);
@@ -221,7 +214,9 @@ SeriesWriter::Family SeriesWriter::read_family(const FamilyKey& key, bool& there
     out.x_chunked = get.integer(5);
     out.x_last = get.integer(6);
     out.repeats = get.integer(7);
-    out.pieces = get.integer(8);
+    out.worst = get.integer(8);
+    out.bad_x = get.integer(9);
+    out.pieces = get.integer(10);
   }
   get.reset();
   return out;
@@ -234,7 +229,8 @@ SeriesWriter::Family* SeriesWriter::family(const core::RunUid& run, const Family
   Family made = read_family(key, there);
   if (!there) {
     KnownRun& of = known(run);
-    if (of.families >= kMostFamilies) return nullptr;
+    const bool tensor = made.kind == FamilyKind::tensor;
+    if (of.families >= (tensor ? kMostTensors : kMostFamilies)) return nullptr;
     ++of.families;
     begin();
     do_->put_family.bind(1, std::get<0>(key)).bind(2, std::get<1>(key));
@@ -251,10 +247,7 @@ void SeriesWriter::add(const SegmentOf& of, FamilyKind kind, std::uint64_t name,
   const std::int64_t worker = segment(of);
   Family* into = family(of.run, {known(of.run).id, static_cast<std::int64_t>(kind), name, worker,
                                  static_cast<std::int64_t>(mode)});
-  if (into == nullptr) {
-    ++refused_;
-    return;
-  }
+  if (into == nullptr) return refuse(of.run);
   if (x <= into->x_last || x < 0) {
     ++into->repeats;
     return;
@@ -262,15 +255,19 @@ void SeriesWriter::add(const SegmentOf& of, FamilyKind kind, std::uint64_t name,
   if (into->rows == 0) into->x_first = x;
   ++into->rows;
   into->x_last = x;
-  if (into->waiting.size() == 0) dirty_.push_back(into);
+  note_extremes(*into, x, values);
+  if (into->waiting.size() == 0) {
+    into->waiting = SeriesRows(values.size());
+    dirty_.push_back(into);
+  }
   into->waiting.x.push_back(x);
-  for (std::size_t k = 0; k < into->waiting.columns.size(); ++k)
-    into->waiting.columns[k].push_back(values[k]);
+  for (std::size_t k = 0; k < values.size(); ++k) into->waiting.columns[k].push_back(values[k]);
+  ++waiting_;
   changed_.insert(of.run);
 }
 
 SeriesRows SeriesWriter::pieces_of(const Family& family) {
-  SeriesRows out(family.waiting.columns.size());
+  SeriesRows out(columns_of(family.kind).size());
   do_->get_pieces.bind(1, family.id);
   while (do_->get_pieces.next()) {
     const auto rows = decode_rows(do_->get_pieces.text(0));
@@ -333,7 +330,7 @@ void SeriesWriter::roll(const Family& family, std::size_t column,
 }
 
 void SeriesWriter::write(Family& family) {
-  SeriesRows fresh = std::exchange(family.waiting, SeriesRows(family.waiting.columns.size()));
+  SeriesRows fresh = std::exchange(family.waiting, SeriesRows());
   const std::int64_t open_rows = family.rows - family.chunked;
   if (open_rows < static_cast<std::int64_t>(kChunkRows) && family.pieces < kMostPieces) {
     put_piece(family, fresh);
@@ -360,7 +357,7 @@ void SeriesWriter::write(Family& family) {
   StoreStatement& keep = do_->keep_family;
   keep.bind(1, family.k0).bind(2, family.rows).bind(3, family.chunked).bind(4, family.x_first);
   keep.bind(5, family.x_chunked).bind(6, family.x_last).bind(7, family.repeats);
-  keep.bind(8, family.id).run();
+  keep.bind(8, family.worst).bind(9, family.bad_x).bind(10, family.id).run();
 }
 
 core::Status SeriesWriter::commit(const std::vector<core::Position>& positions) {
@@ -368,9 +365,10 @@ core::Status SeriesWriter::commit(const std::vector<core::Position>& positions) 
   ++turn_;
   for (Family* family : dirty_) write(*family);
   dirty_.clear();
+  waiting_ = 0;
   for (const core::RunUid& run : changed_) {
     const KnownRun& of = known(run);
-    do_->hear_run.bind(1, of.heard).bind(2, of.families).bind(3, of.id).run();
+    do_->hear_run.bind(1, of.heard).bind(2, of.families).bind(3, of.refused).bind(4, of.id).run();
   }
   for (const core::Position& one : positions) {
     do_->put_position.bind(1, std::string_view(one.where.stream));

@@ -40,7 +40,9 @@ struct SeriesName {
   std::string_view text;
   core::Role role = core::Role::other;
   std::string_view unit;
-  std::int64_t direction = 0;  // -1 smaller is better, 1 larger is, 0 unknown
+  std::int64_t direction = 0;         // -1 smaller is better, 1 larger is, 0 unknown
+  std::string_view shape = {};        // "64×128"; empty: unknown
+  std::string_view collections = {};  // by commas
 };
 
 /// The one writer of a store. Not thread-safe. What fails shows at commit(), which then has written
@@ -49,6 +51,7 @@ class SeriesWriter {
  public:
   static constexpr std::size_t kChunkRows = 512;
   static constexpr std::int64_t kMostFamilies = 200'000;  // of a run; what is beyond is left out
+  static constexpr std::int64_t kMostTensors = 180'000;   // of these: a loss has room beside them
 
   /// As EventWriter::open.
   static core::Result<std::unique_ptr<SeriesWriter>> open(const std::string& path,
@@ -75,11 +78,13 @@ class SeriesWriter {
   /// Makes durable what was seen together with the positions, and forgets the runs that changed.
   core::Status commit(const std::vector<core::Position>& positions);
   [[nodiscard]] const std::set<core::RunUid>& changed() const { return changed_; }
+  /// Rows that were seen since the last commit: whoever reads much commits before they are too many.
+  [[nodiscard]] std::size_t waiting() const { return waiting_; }
   /// Values that were left out since the opening, because a run has too many series.
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
-  /// Forgets runs unheard of since before `before`, and the least lately heard ones while the file is
-  /// larger than `max_bytes`; at most `most` at once. How many it has forgotten.
+  /// Forgets runs unheard of since before `before`. While the file is larger than `max_bytes` it forgets
+  /// the tensors of the least lately heard ones, and at last these runs; at most `most` at once. How many it has forgotten.
   core::Result<std::size_t> forget(core::WallTime before, std::uint64_t max_bytes,
                                    std::size_t most);
 
@@ -88,9 +93,9 @@ class SeriesWriter {
     std::int64_t id = 0;
     std::int64_t families = 0;
     std::int64_t heard = 0;
+    std::int64_t refused = 0;
   };
   struct Family {
-    explicit Family(std::size_t columns) : waiting(columns) {}
     std::int64_t id = 0;
     FamilyKind kind = FamilyKind::scalar;
     std::int64_t k0 = -1;  // -1: nothing is rolled yet
@@ -101,8 +106,10 @@ class SeriesWriter {
     std::int64_t x_chunked = -1;
     std::int64_t x_last = -1;
     std::int64_t repeats = 0;
-    std::int64_t used = 0;  // the commit that used it last
-    SeriesRows waiting;
+    std::int64_t worst = -1;  // as the table has it
+    std::int64_t bad_x = -1;  // the first step that was not finite
+    std::int64_t used = 0;    // the commit that used it last
+    SeriesRows waiting;       // without columns while there is nothing
   };
   using FamilyKey =
       std::tuple<std::int64_t, std::int64_t, std::uint64_t, std::int64_t, std::int64_t>;
@@ -115,6 +122,11 @@ class SeriesWriter {
   void begin();
   KnownRun& known(const core::RunUid& run);
   Family* family(const core::RunUid& run, const FamilyKey& key);
+  void refuse(const core::RunUid& run);
+  void put_name(const core::RunUid& run, std::int64_t kind, const SeriesName& name);
+  static void note_extremes(Family& family, std::int64_t x, std::span<const double> values);
+  bool is_known(std::int64_t run, std::int64_t kind, const SeriesName& name);
+  std::int64_t next_order(std::int64_t run, std::int64_t kind);
   Family read_family(const FamilyKey& key, bool& there);
   void write(Family& family);
   SeriesRows pieces_of(const Family& family);
@@ -122,6 +134,7 @@ class SeriesWriter {
   void put_piece(Family& family, const SeriesRows& rows);
   void roll(const Family& family, std::size_t column, std::span<const SeriesRows> chunks);
   void forget_run(std::int64_t id);
+  bool forget_tensors();
   void forget_what_rests();
 
   std::unique_ptr<StoreLock> lock_;
@@ -134,6 +147,11 @@ class SeriesWriter {
   std::map<std::pair<std::int64_t, std::uint16_t>, std::int64_t> sequences_;
   std::unordered_map<FamilyKey, Family, HashOfKey> families_;
   std::vector<Family*> dirty_;  // with rows that wait
+  std::size_t waiting_ = 0;     // rows of these
+  std::unordered_map<std::uint64_t, std::uint64_t>
+      names_;  // what was said of a name last, as hashes
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>
+      orders_;  // the next, by run and kind
   std::int64_t turn_ = 0;
   std::uint64_t refused_ = 0;
   std::unique_ptr<Statements> do_;

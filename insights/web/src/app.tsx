@@ -7,6 +7,7 @@ import { place } from "./place";
 import { HistoryScreen, RunScreen } from "./run";
 import { RunsScreen } from "./runs";
 import { SystemScreen } from "./system";
+import { TensorsScreen } from "./tensors";
 
 function Screen() {
   const parts = place.value.path.split("/").filter(Boolean).map(decodeURIComponent);
@@ -14,6 +15,7 @@ function Screen() {
   if (!room) return <RunsScreen />;
   if (room === "system") return <SystemScreen />;
   if (room === "issues" && first) return <IssueScreen issue_key={first} episode={second ?? "newest"} />;
+  if (room === "runs" && first && second === "tensors") return <TensorsScreen uid={first} />;
   if (room === "runs" && first) return second === "history" ? <HistoryScreen uid={first} /> : <RunScreen uid={first} />;
   return <p>There is no such page. <Link to="/">Runs</Link></p>;
 }

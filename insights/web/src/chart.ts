@@ -145,7 +145,7 @@ export class Chart {
   private size() { return { width: Math.max(200, this.box.clientWidth), height: this.box.clientWidth < 500 ? 180 : 220 }; }
 
   private y_range(min: number | null, max: number | null): uPlot.Range.MinMax {
-    if (min === null || max === null) return [0, 1];
+    if (min === null || max === null) return this.log ? [1, 10] : [0, 1];  // a logarithmic axis has no 0
     if (this.log) return min === max ? [min / 2, max * 2] : uPlot.rangeLog(min, max, 10, true);
     const [low, high] = this.near ?? [min, max];
     return uPlot.rangeNum(Math.max(min, low), Math.min(max, high), 0.1, true);

@@ -5,6 +5,7 @@ import type { IssueRow, Stop } from "./api";
 export interface Name {
   name: string; kind: string; role: string; unit: string | null; direction: string | null; modes: string[];
   workers: number; stored: number; first_step: number; last_step: number; last: number | string | null;
+  shape: string | null; collections: string[]; worst: number | null; first_bad_step: number | null;
 }
 export interface Curve {
   name: string; kind: string; mode: string; worker: string | null; workers: number; attempt: number; superseded: boolean;

@@ -28,7 +28,7 @@ function DataTable({ curves, labels }: { curves: Curve[]; labels: string[] }) {
   );
 }
 
-function Figure({ name, mode, curves, answer, marks, log, zoom }:
+export function Figure({ name, mode, curves, answer, marks, log, zoom }:
   { name: string; mode: string; curves: Curve[]; answer: Curves; marks: Mark[]; log: boolean; zoom: ((range: Range) => void) | null }) {
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<Chart | null>(null);
@@ -72,7 +72,7 @@ function Figure({ name, mode, curves, answer, marks, log, zoom }:
   );
 }
 
-function Marks({ marks }: { marks: Mark[] }) {
+export function Marks({ marks }: { marks: Mark[] }) {
   if (marks.length === 0) return null;
   return <ul class="marks">{marks.map((mark, at) => <li key={at}><b class={mark.kind} aria-hidden="true">{MARK_SIGNS[mark.kind]}</b> {mark.text}</li>)}</ul>;
 }
@@ -92,13 +92,13 @@ function Picker({ names, shown, total }: { names: Name[]; shown: string[]; total
 }
 
 // What `path` gives: asked again when the run has moved and when it changes; the newest answer stays meanwhile.
-function useAsked<T>(path: string | null, turn: number): { answer: T | null; error: Error | null } {
+export function useAsked<T>(path: string | null, turn: number, load: (path: string) => Promise<T> = ask): { answer: T | null; error: Error | null } {
   const [answer, set_answer] = useState<T | null>(null);
   const [error, set_error] = useState<Error | null>(null);
   useEffect(() => {
     if (path === null) return;
     let left = false;
-    ask<T>(path).then((value) => { if (!left) { set_answer(value); set_error(null); } }, (why: Error) => { if (!left) set_error(why); });
+    load(path).then((value) => { if (!left) { set_answer(value); set_error(null); } }, (why: Error) => { if (!left) set_error(why); });
     return () => { left = true; };
   }, [path, turn]);
   return { answer, error };

@@ -3,9 +3,11 @@ import type { ComponentChildren } from "preact";
 import { Act } from "./act";
 import { ask, type Evidence, type Issue, type IssuePage, type IssueRow } from "./api";
 import { CurvePanel } from "./curves";
+import { marks_of } from "./curve_data";
 import { Asked, Command, IssueLink, Link, Moment, Panel, Severity } from "./parts";
 import { attempt_words, outcome_words } from "./runs";
 import { Done, Told } from "./told";
+import { WhereInTheModel } from "./where";
 
 const by_step = (a: IssueRow, b: IssueRow) =>
   a.starts_at.localeCompare(b.starts_at) || (a.step ?? 0) - (b.step ?? 0);
@@ -115,6 +117,7 @@ export function IssueScreen({ issue_key, episode }: { issue_key: string; episode
             <Told deliveries={answer.deliveries} />
             {answer.run && <CurvePanel id="evidence" title="What it looked like" uid={answer.run.uid} issues={answer.issues_of_run} stop={answer.stop}
               only={subject(answer)} around={answer.issue.step} />}
+            {answer.run && <WhereInTheModel issue={answer.issue} run={answer.run.uid} marks={marks_of(answer.issues_of_run, answer.stop)} />}
           </div>
           <div>
             <Act answer={answer} />

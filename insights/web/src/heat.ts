@@ -1,0 +1,236 @@
+// A heat map on a canvas: one pixel per cell, then blown up; what is not finite is hatched, what is not there is chequered.
+import { MARK_SIGNS, type Mark } from "./chart";
+import { HIGHEST, NOT_FINITE, NOT_POSITIVE, NOTHING, row_words, type Heat } from "./heat_data";
+
+export interface HeatEvents { point: (row: number, column: number) => void; choose: (row: number, column: number) => void }
+
+// Viridis: dark is low.
+const ANCHORS = [[68, 1, 84], [72, 40, 120], [62, 74, 137], [49, 104, 142], [38, 130, 142], [31, 158, 137], [53, 183, 121], [109, 205, 89], [180, 222, 44], [253, 231, 37]];
+const ZERO = [96, 100, 108];
+const TABLE = table();
+const AXIS = 22;   // CSS pixels under the cells
+const ABOVE = 18;  // over them, for marks
+
+function table(): Uint32Array {
+  const out = new Uint32Array(256);
+  const packed = (one: number[], opaque = 255) => (opaque << 24 | one[2]! << 16 | one[1]! << 8 | one[0]!) >>> 0;
+  for (let at = 0; at <= HIGHEST; at += 1) {
+    const place = at / HIGHEST * (ANCHORS.length - 1);
+    const low = Math.min(Math.floor(place), ANCHORS.length - 2);
+    out[at] = packed(ANCHORS[low]!.map((one, k) => Math.round(one + (ANCHORS[low + 1]![k]! - one) * (place - low))));
+  }
+  out[NOT_POSITIVE] = packed(ZERO);
+  out[NOT_FINITE] = out[NOTHING] = 0;
+  return out;
+}
+
+const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+function canvas_of(width: number, height: number): HTMLCanvasElement {
+  const out = document.createElement("canvas");
+  out.width = Math.max(1, width);
+  out.height = Math.max(1, height);
+  return out;
+}
+
+function painted(heat: Heat, colour: (cell: number) => number): HTMLCanvasElement {
+  const out = canvas_of(heat.columns, heat.rows.length);
+  const image = new ImageData(out.width, out.height);
+  const pixels = new Uint32Array(image.data.buffer);
+  heat.cells.forEach((cell, at) => { pixels[at] = colour(cell); });
+  out.getContext("2d")!.putImageData(image, 0, 0);
+  return out;
+}
+
+function hatch(unit: number): HTMLCanvasElement {
+  const out = canvas_of(6 * unit, 6 * unit);
+  const ctx = out.getContext("2d")!;
+  ctx.fillStyle = "#d3242b";
+  ctx.fillRect(0, 0, out.width, out.height);
+  ctx.strokeStyle = "#fff";
+  ctx.lineWidth = 1.2 * unit;
+  ctx.beginPath();
+  for (const by of [-6, 0, 6]) { ctx.moveTo((by - 1) * unit, 7 * unit); ctx.lineTo((by + 7) * unit, -1 * unit); }
+  ctx.stroke();
+  return out;
+}
+function checker(unit: number): HTMLCanvasElement {
+  const out = canvas_of(8 * unit, 8 * unit);
+  const ctx = out.getContext("2d")!;
+  ctx.fillStyle = css("--panel");
+  ctx.fillRect(0, 0, out.width, out.height);
+  ctx.fillStyle = css("--line");
+  ctx.fillRect(0, 0, 4 * unit, 4 * unit);
+  ctx.fillRect(4 * unit, 4 * unit, 4 * unit, 4 * unit);
+  return out;
+}
+
+export class HeatCanvas {
+  private readonly canvas = document.createElement("canvas");
+  private heat: Heat | null = null;
+  private marks: Mark[] = [];
+  private selected: string | null = null;
+  private cursor: [number, number] | null = null;
+  private layers: HTMLCanvasElement[] = [];  // colours, not finite, nothing
+  private readonly watch: ResizeObserver;
+  private readonly theme = matchMedia("(prefers-color-scheme: dark)");
+  private readonly again = () => this.draw();
+
+  constructor(private readonly box: HTMLElement, private readonly events: HeatEvents, private readonly most: number) {
+    box.append(this.canvas);
+    this.watch = new ResizeObserver(() => this.draw());
+    this.watch.observe(box);
+    this.theme.addEventListener("change", this.again);
+    this.canvas.addEventListener("pointermove", (event) => this.at(event, (row, column) => this.point(row, column)));
+    this.canvas.addEventListener("click", (event) => this.at(event, (row, column) => { this.point(row, column); this.events.choose(row, column); }));
+  }
+  leave(): void { this.watch.disconnect(); this.theme.removeEventListener("change", this.again); this.canvas.remove(); }
+
+  show(heat: Heat, marks: Mark[], selected: string | null): void {
+    if (heat !== this.heat)
+      this.layers = [painted(heat, (cell) => TABLE[cell]!), painted(heat, (cell) => (cell === NOT_FINITE ? 0xff000000 : 0)),
+        painted(heat, (cell) => (cell === NOTHING ? 0xff000000 : 0))];
+    this.heat = heat;
+    this.marks = marks;
+    this.selected = selected;
+    if (this.cursor && (this.cursor[0] >= heat.rows.length || this.cursor[1] >= heat.columns)) this.cursor = null;
+    this.draw();
+  }
+
+  step(rows: number, columns: number): void {
+    if (!this.heat) return;
+    const [row, column] = this.cursor ?? [0, this.heat.columns - 1];
+    this.point(Math.min(this.heat.rows.length - 1, Math.max(0, row + rows)), Math.min(this.heat.columns - 1, Math.max(0, column + columns)));
+  }
+  choose(): void { if (this.cursor) this.events.choose(...this.cursor); }
+
+  private point(row: number, column: number): void {
+    if (this.cursor?.[0] === row && this.cursor[1] === column) return;
+    this.cursor = [row, column];
+    this.draw();
+    this.events.point(row, column);
+  }
+
+  // Left edge, width and height of the cells, in CSS pixels.
+  private place() {
+    const width = Math.max(160, this.box.clientWidth);
+    const rows = Math.max(1, this.heat?.rows.length ?? 1);
+    const named = rows <= 40 && width > 480;
+    const left = named ? Math.min(220, Math.round(width * 0.3)) : 0;
+    const row = Math.min(18, Math.max(1, Math.floor(this.most / rows)));
+    return { left, width: width - left - 1, height: rows * row, row, named: named && row >= 11 };
+  }
+  private at(event: PointerEvent | MouseEvent, then: (row: number, column: number) => void): void {
+    if (!this.heat) return;
+    const bounds = this.canvas.getBoundingClientRect();
+    const { left, width, row } = this.place();
+    const column = Math.floor((event.clientX - bounds.left - left) / width * this.heat.columns);
+    const line = Math.floor((event.clientY - bounds.top - ABOVE) / row);
+    if (column >= 0 && column < this.heat.columns && line >= 0 && line < this.heat.rows.length) then(line, column);
+  }
+
+  private draw(): void {
+    if (!this.heat) return;
+    const unit = devicePixelRatio || 1;
+    const { left, width, height } = this.place();
+    this.canvas.style.width = `${left + width + 1}px`;
+    this.canvas.style.height = `${ABOVE + height + AXIS}px`;
+    this.canvas.width = Math.round((left + width + 1) * unit);
+    this.canvas.height = Math.round((ABOVE + height + AXIS) * unit);
+    const ctx = this.canvas.getContext("2d")!;
+    const area: [number, number, number, number] = [left * unit, ABOVE * unit, width * unit, height * unit];
+    ctx.imageSmoothingEnabled = false;
+    this.patterned(ctx, this.layers[2]!, checker(unit), area);
+    ctx.drawImage(this.layers[0]!, ...area);
+    this.patterned(ctx, this.layers[1]!, hatch(unit), area);
+    ctx.scale(unit, unit);
+    this.draw_names(ctx);
+    this.draw_axis(ctx);
+    this.draw_marks(ctx);
+    this.draw_cursor(ctx);
+  }
+
+  private patterned(ctx: CanvasRenderingContext2D, mask: HTMLCanvasElement, pattern: HTMLCanvasElement, [x, y, width, height]: [number, number, number, number]): void {
+    const layer = canvas_of(Math.round(width), Math.round(height));
+    const on = layer.getContext("2d")!;
+    on.imageSmoothingEnabled = false;
+    on.drawImage(mask, 0, 0, layer.width, layer.height);
+    on.globalCompositeOperation = "source-in";
+    on.fillStyle = on.createPattern(pattern, "repeat")!;
+    on.fillRect(0, 0, layer.width, layer.height);
+    ctx.drawImage(layer, x, y);
+  }
+
+  private draw_names(ctx: CanvasRenderingContext2D): void {
+    const { left, row, named } = this.place();
+    if (!named || left === 0) return;
+    ctx.font = `${Math.min(13, row)}px system-ui, sans-serif`;
+    ctx.textAlign = "right";
+    ctx.textBaseline = "middle";
+    this.heat!.rows.forEach((one, at) => {
+      ctx.fillStyle = css(one.first_bad_step !== null ? "--bad" : one.name === this.selected ? "--accent" : "--dim");
+      let text = row_words(one);
+      while (text.length > 4 && ctx.measureText(text).width > left - 8) text = `…${text.slice(text.startsWith("…") ? 2 : 1)}`;
+      ctx.fillText(text, left - 6, ABOVE + (at + 0.5) * row);
+    });
+  }
+
+  private x_of(step: number): number {
+    const { left, width } = this.place();
+    const heat = this.heat!;
+    return left + (step - heat.from) / (heat.to - heat.from) * width;
+  }
+  private draw_axis(ctx: CanvasRenderingContext2D): void {
+    const { left, width, height } = this.place();
+    const heat = this.heat!;
+    const rough = (heat.to - heat.from) / Math.max(2, Math.floor(width / 90));
+    const power = 10 ** Math.floor(Math.log10(Math.max(1, rough)));
+    const stride = Math.max(1, [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough) ?? rough);
+    ctx.font = "13px system-ui, sans-serif";
+    ctx.textAlign = "center";
+    ctx.textBaseline = "top";
+    ctx.fillStyle = css("--dim");
+    for (let step = Math.ceil(heat.from / stride) * stride; step < heat.to; step += stride) {
+      const x = this.x_of(step + 0.5 * Math.min(1, heat.width));
+      ctx.fillRect(x, ABOVE + height, 1, 4);
+      ctx.fillText(String(step), Math.min(Math.max(x, left + 14), left + width - 14), ABOVE + height + 6);
+    }
+  }
+  private draw_marks(ctx: CanvasRenderingContext2D): void {
+    const { height } = this.place();
+    const heat = this.heat!;
+    const colours = { sign: css("--text"), alarm: css("--bad"), stop: css("--accent"), checkpoint: css("--good") };
+    ctx.font = "13px system-ui, sans-serif";
+    ctx.textAlign = "center";
+    ctx.textBaseline = "alphabetic";
+    let free = -Infinity;
+    for (const mark of [...this.marks].sort((a, b) => a.x - b.x)) {
+      if (mark.x < heat.from || mark.x >= heat.to + heat.width) continue;
+      const x = Math.min(this.x_of(mark.x + 0.5), this.canvas.width / (devicePixelRatio || 1) - 7);
+      const sign = Math.max(x, free);
+      free = sign + 13;
+      ctx.fillStyle = colours[mark.kind];
+      ctx.fillText(MARK_SIGNS[mark.kind], sign, ABOVE - 6);
+      ctx.fillRect(x - 0.5, ABOVE - 4, 1, height + 4);
+    }
+  }
+  private draw_cursor(ctx: CanvasRenderingContext2D): void {
+    const { left, width, row, height } = this.place();
+    const heat = this.heat!;
+    ctx.strokeStyle = css("--accent");
+    ctx.lineWidth = 2;
+    const chosen = heat.rows.findIndex((one) => one.name === this.selected);
+    if (chosen >= 0) ctx.strokeRect(left, ABOVE + chosen * row - 0.5, width, Math.max(row, 3) + 1);
+    if (!this.cursor) return;
+    const x = left + (this.cursor[1] + 0.5) / heat.columns * width;
+    const y = ABOVE + (this.cursor[0] + 0.5) * row;
+    for (const [colour, wide] of [["#000", 3], ["#fff", 1]] as const) {
+      ctx.strokeStyle = colour;
+      ctx.lineWidth = wide;
+      ctx.beginPath();
+      ctx.moveTo(x, ABOVE); ctx.lineTo(x, ABOVE + height);
+      ctx.moveTo(left, y); ctx.lineTo(left + width, y);
+      ctx.stroke();
+    }
+  }
+}
