@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIG = "CollectionConfig DebuggerHookConfig ReductionConfig SaveConfig SaveConfigMode"
 OFFERED = {
     "tocsin": "EXIT_STOPPED Hook Rule StopRequest __version__ get_hook unwatch watch DebugHookConfig " + CONFIG,
+    "tocsin.analysis": "create_trial no_refresh refresh",
     "tocsin.arrays": "describe dtype_code fill",
     "tocsin.core.collection": "CollectionKeys",
     "tocsin.core.logger": "get_logger",
@@ -45,6 +46,16 @@ OFFERED = {
     "tocsin.sink": "Sink TRAINING",
     "tocsin.sklearn": "Training history watch",
     "tocsin.smdebug": "Collection CollectionKeys Hook create_from_json_file create_trial del_hook get_hook modes set_hook " + CONFIG,
+    "tocsin.smdebug.analysis.utils": "no_refresh refresh",
+    "tocsin.smdebug.core.collection": "CollectionKeys",
+    "tocsin.smdebug.core.modes": "ModeKeys",
+    "tocsin.smdebug.exceptions": "IndexReaderException InvalidWorker MissingCollectionFiles NoMoreData NoMoreProfilerData StepUnavailable "
+                                 "RuleEvaluationConditionMet StepNotYetAvailable TensorUnavailable TensorUnavailableForStep",
+    "tocsin.smdebug.pytorch": "Hook SaveConfig modes",
+    "tocsin.smdebug.rules": "Rule invoke_rule",
+    "tocsin.smdebug.rules.rule": "Rule",
+    "tocsin.smdebug.rules.rule_invoker": "invoke_rule",
+    "tocsin.smdebug.trials": "Trial create_trial",
     "tocsin.tensorboard": "NoTensorBoard export histogram_of main scalars_of",
     "tocsin.trace": "main read",
     "tocsin.transformers": "TocsinCallback",
