@@ -1,8 +1,10 @@
 """``create_trial``: what a path names, as a trial."""
 
+import os
 from typing import Any, Optional, Tuple
 
 from tocsin.rules import recording
+from .trial import DirectoryTrial
 
 
 def create_trial(path: str, name: Optional[str] = None, profiler: bool = False, output_dir: Optional[str] = None,
@@ -12,4 +14,6 @@ def create_trial(path: str, name: Optional[str] = None, profiler: bool = False, 
     path = str(path)
     if "://" in path:
         raise ValueError(f"{path}: expected a directory")
-    return recording.create_trial(path, name, profiler, output_dir, range_steps, run)
+    del output_dir  # of the original's profiler
+    directory = recording.directory_of(path)
+    return DirectoryTrial(directory, name or os.path.basename(os.path.normpath(directory)), range_steps, run)

@@ -32,13 +32,18 @@ def create_trial(path: str, name: Optional[str] = None, profiler: bool = False, 
         raise ValueError("a trial has tensors and scalars; tocsin.trials.create_trial(path, profiler=True) gives samples and spans")
     if "://" in path:
         raise ValueError(f"{path} is no directory: tocsin.trials.create_trial opens it")
-    if os.path.basename(path) == "telemetry.db":
-        path = os.path.dirname(path) or "."
-    return RecordedTrial(path, name or os.path.basename(os.path.normpath(path)), range_steps, run)
+    directory = directory_of(path)
+    return RecordedTrial(directory, name or os.path.basename(os.path.normpath(directory)), range_steps, run)
+
+
+def directory_of(path: str) -> str:
+    """Of a directory, or of the file in it."""
+    return (os.path.dirname(path) or ".") if os.path.basename(path) == "telemetry.db" else path
 
 
 class RecordedTrial(Trial):
-    def __init__(self, directory: str, name: str, range_steps: Optional[Tuple[int, int]], run: Optional[str]) -> None:
+    def __init__(self, directory: str, name: str, range_steps: Optional[Tuple[int, int]], run: Optional[str],
+                 read: bool = True) -> None:
         super().__init__(name)
         self._directory = directory
         self._path = os.path.join(directory, "telemetry.db")
@@ -55,7 +60,8 @@ class RecordedTrial(Trial):
         self._scale: Dict[Tuple[str, int], float] = {}
         if not os.path.exists(self._path):
             raise MissingCollectionFiles(f"there is no recording in {directory}: {self._path} is missing")
-        self._fill_what_is_new()
+        if read:
+            self._fill_what_is_new()
 
     def refresh(self) -> None:
         self._fill_what_is_new()
@@ -96,6 +102,7 @@ class RecordedTrial(Trial):
         super().wait_for_steps(required_steps, mode)
 
     def _wait_for(self, step: int, mode: ModeKeys, end: Optional[float], changes: Changes) -> None:
+        pause = 0.01  # a commit shows a moment after the write that the kernel tells of, and nobody tells of that
         while True:
             self._fill_what_is_new()  # also within no_refresh: waiting means to read
             if self.has_passed_step(step, mode) is not StepState.NOT_YET_AVAILABLE:
@@ -105,7 +112,7 @@ class RecordedTrial(Trial):
                 left = min(left, end - time.monotonic())
             if left <= 0:
                 raise StepNotYetAvailable(step, mode_of(mode))
-            changes.wait(left)
+            pause = 0.01 if changes.wait(min(left, pause)) else min(2 * pause, 1.0)
 
     def _take(self, value: Optional[bytes]) -> None:
         try:

@@ -8,9 +8,10 @@ from .trial import Trial
 
 @contextmanager
 def no_refresh(trials: Union[Trial, Iterable[Trial]]) -> Iterator[Any]:
-    """Inside, these trials (one or several) read nothing new, so that several calls see the same steps."""
+    """Inside, these trials (one or several) show what they had at its begin, so that several calls see the same steps."""
     listed = _listed(trials)
     for trial in listed:
+        trial.maybe_refresh()
         trial.frozen += 1
     try:
         yield trials

@@ -1,0 +1,276 @@
+"""A directory as a source of frames: only records that hold a wanted name are decoded, column by column."""
+
+import json
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from tocsin import wire
+from tocsin.library.vocabulary import COLLECTIONS_OF
+from tocsin.reading.launches import NODE_AGENT
+from tocsin.reading.tensors import MODES, _ROLES, _STATISTICS
+from .buckets import bucketed
+from .columns import INTEGER, REAL, TEXT, TIME, Growing, Table, numpy
+from .journal_index import Head, JournalIndex, plain
+from .selection import Query
+
+_ALL = {"run": TEXT, "attempt": INTEGER, "worker": TEXT, "rank": INTEGER, "mode": TEXT, "step": INTEGER, "time": TIME}
+_COUNTS = ("count", "nan", "posinf", "neginf", "zero", "negative")
+_BASE = tuple(name for name, _ in wire.COLUMNS[wire.SUMMARY] if name not in ("name", "meta"))
+_DERIVED = ("mean", "variance", "std", "l1", "l2", "abs_mean", "abs_max")
+_EXTRAS = {name: stat for stat, name in _STATISTICS.items()}
+_TYPES = {"metric": (1, 2), "tensor": (1, 2), "collection": (1, 2), "system": (3,), "span": (6,)}  # of dictionary entries
+_KIND = {"metric": wire.SCALAR, "tensor": wire.SUMMARY, "collection": wire.SUMMARY, "system": wire.SYSTEM, "span": wire.SPAN,
+         "step": wire.STEP_END}
+
+
+class RecordedSource:
+    """A recording or a journal."""
+
+    def __init__(self, directory: str) -> None:
+        self.index = JournalIndex(directory)
+        self.index.update()
+
+    def run_of(self, wanted: Optional[str]) -> Optional[Tuple[str, int]]:
+        """(uid, attempt) of the run that begins so; None: of the newest one. ValueError: there is none."""
+        self.index.update()
+        known = [uid for uid in self.index.with_values if wanted is None or uid.startswith(wanted)]
+        if not known:
+            if wanted is not None:
+                raise ValueError(f"there is no run {wanted} in {self.index.path}")
+            return None
+        return known[-1], self.index.newest_attempt(known[-1])
+
+    def kinds(self, query: Query) -> Dict[str, str]:
+        """Columns and their types."""
+        more: Dict[str, Dict[str, str]] = {
+            "metric": {"name": TEXT, "value": REAL}, "system": {"name": TEXT, "value": REAL},
+            "span": {"name": TEXT, "track": TEXT, "seconds": REAL, "args": TEXT},
+            "step": {"global_step": INTEGER, "start": TIME, "seconds": REAL, "micro_steps": INTEGER}}
+        if query.selection.kind not in ("tensor", "collection"):
+            if query.stat is not None and query.stat != ("value",):
+                raise ValueError(f"stat is of tensors; a {query.selection.kind} has none")
+            return {**_ALL, **more[query.selection.kind]}
+        stats = query.stat if query.stat is not None else (*_BASE, "mean", "std", "l2")
+        for one in stats:
+            if one not in _BASE and one not in _DERIVED and one not in _EXTRAS:
+                raise ValueError(f"no statistic {one}: expected one of {', '.join((*_BASE, *_DERIVED, *_EXTRAS))}")
+        return {**_ALL, "name": TEXT, **{one: INTEGER if one in _COUNTS else REAL for one in stats}}
+
+    def names(self, query: Query) -> List[str]:
+        """Names that the selection takes, in order."""
+        self.index.update()
+        return sorted({self.index.name(hash_) for hash_ in self._hashes(query)})
+
+    def table(self, query: Query) -> Table:
+        self.index.update()
+        kinds = self.kinds(query)
+        growing = Growing(kinds)
+        hashes = self._hashes(query)
+        wanted = None if query.selection.kind == "step" else set(hashes)
+        if wanted is None or wanted:
+            for head, value in self.index.values(self._heads(query)):
+                self._decode(head, value, wanted, query, growing)
+        return growing.table() if query.points is None else bucketed(growing.table(), query)
+
+    def _hashes(self, query: Query) -> List[int]:
+        selection = query.selection
+        if selection.kind == "step":
+            return []
+        of_type = [hash_ for hash_, type_ in self.index.types.items() if type_ in _TYPES[selection.kind]]
+        if selection.kind == "collection":
+            return [hash_ for hash_ in of_type if selection.name in self._collections(hash_)]
+        pattern = selection.pattern()
+        if selection.kind == "system":  # a name stands for all its attributes
+            return [hash_ for hash_ in of_type if pattern.fullmatch(self.index.names[hash_])
+                    or pattern.fullmatch(self.index.names[hash_].split("{")[0])]
+        return [hash_ for hash_ in of_type if pattern.fullmatch(self.index.names[hash_])]
+
+    def _collections(self, hash_: int) -> Any:
+        try:
+            told = json.loads(self.index.attrs.get(hash_) or "{}").get("collections")
+        except (ValueError, AttributeError):
+            told = None
+        return told or COLLECTIONS_OF.get(_ROLES.get(self.index.roles.get(hash_, 0), ""), ("default",))
+
+    def _heads(self, query: Query) -> List[Head]:
+        out = []
+        kind = _KIND[query.selection.kind]
+        for head in self.index.heads[kind]:
+            of_node = head.rank == NODE_AGENT and kind == wire.SYSTEM
+            if not of_node and query.run is not None and (head.run != query.run or query.attempt not in (None, head.attempt)):
+                continue
+            if query.mode is not None and not of_node and MODES.get(head.mode) != query.mode:
+                continue
+            if query.workers is not None and self.index.name(head.worker) not in query.workers:
+                continue
+            if kind == wire.SUMMARY and not query.takes_step(head.step):
+                continue
+            out.append(head)
+        return out
+
+    def _decode(self, head: Head, value: bytes, wanted: Optional[set], query: Query, growing: Growing) -> None:
+        count, at = head.rows, head.length
+        rows = _Rows(value, at, count, wanted)
+        if rows.nothing():
+            return
+        kind = head.kind
+        columns = {name: rows.column(place, code) for place, (name, code) in enumerate(wire.COLUMNS[kind][:head.stride // 8])}
+        if query.steps is not None and kind != wire.SYSTEM and kind != wire.SUMMARY:
+            columns = _where(columns, "step", query)
+        taken = len(next(iter(columns.values())))
+        if not taken:
+            return
+        one: Dict[str, Any] = {"run": head.run, "attempt": head.attempt, "worker": self.index.name(head.worker), "mode": MODES.get(head.mode, "global"),
+                               "rank": None if head.rank == NODE_AGENT else head.rank}
+        many: Dict[str, Any] = {}
+        if kind == wire.SUMMARY:
+            one.update(step=head.step, time=head.time // 1000)
+            many["name"] = self._codes(growing, "name", columns["name"])
+            partly = self._statistics(head, value, rows, columns, query, many)
+            growing.add(taken, one, many, partly)
+            return
+        many["time"] = _microseconds(columns.get("time", columns.get("end", columns.get("start"))))
+        if kind == wire.SYSTEM:
+            one["step"] = None
+            many.update(name=self._codes(growing, "name", columns["series"]), value=columns["value"])
+        else:
+            many["step"] = columns["step"]
+        if kind == wire.SCALAR:
+            many.update(name=self._codes(growing, "name", columns["name"]), value=columns["value"])
+        elif kind == wire.STEP_END:
+            many.update(global_step=columns["global_step"], start=_microseconds(columns["start"]), micro_steps=columns["micro_steps"],
+                        seconds=_seconds(columns["end"], columns["start"]))
+        elif kind == wire.SPAN:
+            many.update(name=self._codes(growing, "name", columns["name"]), track=self._codes(growing, "track", columns["track"]),
+                        seconds=_seconds(columns["duration"]), args=self._codes(growing, "args", columns["args"]))
+        growing.add(taken, one, many)
+
+    def _codes(self, growing: Growing, column: str, hashes: Any) -> Any:
+        if numpy is not None:
+            found, places = numpy.unique(hashes, return_inverse=True)
+            return numpy.array([growing.code(column, self._word(hash_)) for hash_ in found.tolist()], "i4")[places]
+        return [growing.code(column, self._word(hash_)) for hash_ in hashes]
+
+    def _word(self, hash_: int) -> str:
+        return self.index.name(hash_) if hash_ else ""
+
+    def _statistics(self, head: Head, value: bytes, rows: "_Rows", columns: Dict[str, Any], query: Query, many: Dict[str, Any]) -> Dict[str, Any]:
+        """Fills the asked statistics; returns where they are absent."""
+        partly: Dict[str, Any] = {}
+        sparse = None
+        for name in self.kinds(query):
+            if name in _ALL or name == "name":
+                continue
+            if name in columns:
+                many[name] = columns[name]
+            elif name in _DERIVED:
+                many[name] = _derived(name, columns)
+            else:
+                if sparse is None:
+                    sparse = _sparse(value, head)
+                found = sparse.get(_EXTRAS[name], {})
+                many[name] = _array([found.get(row, 0.0) for row in rows.places()])
+                partly[name] = [row in found for row in rows.places()]
+        return partly
+
+
+class _Rows:
+    """Rows of a frame that have a wanted name."""
+
+    def __init__(self, value: bytes, at: int, count: int, wanted: Optional[set]) -> None:
+        self._value, self._at, self._count = value, at, count
+        self._taken: Any = None  # None: all of them
+        if wanted is None:
+            return
+        if len(wanted) == 1 and value.find(next(iter(wanted)).to_bytes(8, "little"), at, at + 8 * count) < 0:
+            self._taken = []
+            return
+        names = self.column(0, "Q")
+        if numpy is None:
+            self._taken = [row for row, name in enumerate(names) if name in wanted]
+        elif len(wanted) == 1:
+            self._taken = numpy.flatnonzero(names == numpy.uint64(next(iter(wanted))))
+        else:
+            self._taken = numpy.flatnonzero(numpy.isin(names, numpy.fromiter(wanted, "u8", len(wanted))))
+        if len(self._taken) == count:
+            self._taken = None
+
+    def nothing(self) -> bool:
+        return self._taken is not None and len(self._taken) == 0
+
+    def places(self) -> List[int]:
+        return list(range(self._count)) if self._taken is None else [int(row) for row in self._taken]
+
+    def column(self, place: int, code: str) -> Any:
+        at = self._at + 8 * self._count * place
+        if numpy is None:
+            column = plain(code, self._value, self._count, at)
+            return column if self._taken is None else [column[row] for row in self._taken]
+        column = numpy.frombuffer(self._value, {"Q": "<u8", "q": "<i8", "d": "<f8"}[code], self._count, at)
+        return column if self._taken is None else column[self._taken]
+
+
+def _array(values: List[float]) -> Any:
+    return numpy.array(values, "f8") if numpy is not None else values
+
+
+def _where(columns: Dict[str, Any], by: str, query: Query) -> Dict[str, Any]:
+    keep = [place for place, step in enumerate(columns[by]) if query.takes_step(int(step))]
+    if len(keep) == len(columns[by]):
+        return columns
+    return {name: column[keep] if numpy is not None else [column[place] for place in keep] for name, column in columns.items()}
+
+
+def _microseconds(times: Any) -> Any:
+    return times // 1000 if numpy is not None else [one // 1000 for one in times]
+
+
+def _seconds(end: Any, start: Any = None) -> Any:
+    """Of nanoseconds; -1: an instant."""
+    if numpy is not None:
+        taken = end if start is None else end - start
+        return numpy.where(taken < 0, -1.0, taken / 1e9)
+    taken = list(end) if start is None else [one - other for one, other in zip(end, start)]
+    return [one / 1e9 if one >= 0 else -1.0 for one in taken]
+
+
+def _derived(name: str, columns: Dict[str, Any]) -> Any:
+    if numpy is None:
+        return [_one_derived(name, {column: values[row] for column, values in columns.items()}) for row in range(len(columns["count"]))]
+    with numpy.errstate(all="ignore"):
+        count = columns["count"].astype("f8")
+        if name in ("l1", "l2"):
+            return columns["abs_sum"] if name == "l1" else numpy.sqrt(columns["sumsq"])
+        if name == "abs_max":
+            return numpy.where(count > 0, numpy.maximum(abs(columns["min"]), abs(columns["max"])), numpy.nan)
+        over = {"mean": "sum", "abs_mean": "abs_sum"}.get(name, "m2")
+        found = numpy.where(count > 0, columns[over] / count, numpy.nan)
+        return numpy.sqrt(found) if name == "std" else found
+
+
+def _one_derived(name: str, row: Dict[str, Any]) -> float:
+    nan = float("nan")
+    if name in ("l1", "l2"):
+        return float(row["abs_sum"]) if name == "l1" else (row["sumsq"] ** 0.5 if row["sumsq"] >= 0 else nan)
+    if not row["count"]:
+        return nan
+    if name == "abs_max":
+        return nan if row["min"] != row["min"] else max(abs(row["min"]), abs(row["max"]))
+    found = row[{"mean": "sum", "abs_mean": "abs_sum"}.get(name, "m2")] / row["count"]
+    return (found ** 0.5 if found >= 0 else nan) if name == "std" else float(found)
+
+
+def _sparse(value: bytes, head: Head) -> Dict[int, Dict[int, float]]:
+    """{statistic: {row: value}} of a frame."""
+    out: Dict[int, Dict[int, float]] = {}
+    for tag, payload in _extensions(value[head.length + head.stride * head.rows:], head.rows):
+        if tag == 1:
+            stat, _, found = wire.decode_sparse_column(payload)
+            out[stat] = found
+    return out
+
+
+def _extensions(area: bytes, rows: int) -> Iterator[Tuple[int, bytes]]:
+    try:
+        yield from wire._extensions(area, rows)
+    except wire.WireError:
+        return
