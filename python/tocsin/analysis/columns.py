@@ -86,8 +86,9 @@ def made(kind: str, values: Iterable[Any]) -> Column:
 class Growing:
     """A table that grows frame by frame: whole columns, and values that are one for the frame."""
 
-    def __init__(self, kinds: Dict[str, str]) -> None:
-        self._kinds = kinds
+    def __init__(self, kinds: Dict[str, str], word: Any = str, hashed: Sequence[str] = ()) -> None:
+        """``hashed``: columns of texts that come as numbers; ``word`` says what one stands for."""
+        self._kinds, self._word, self._hashed = kinds, word, hashed
         self._parts: Dict[str, List[Any]] = {name: [] for name in kinds}
         self._valid: Dict[str, List[Any]] = {}
         self._words: Dict[str, Dict[str, int]] = {name: {} for name, kind in kinds.items() if kind == TEXT}
@@ -116,6 +117,8 @@ class Growing:
         return {name: self._column(name, kind) for name, kind in self._kinds.items()}
 
     def _column(self, name: str, kind: str) -> Column:
+        if name in self._hashed:
+            return self._of_hashes(self._parts[name])
         words = (list(self._words[name]) or [""]) if kind == TEXT else None
         single = [len(part) == 1 and isinstance(part, tuple) and count != 1 for part, count in zip(self._parts[name], self._counts)]
         known = dict(self._valid.get(name, ()))
@@ -140,6 +143,13 @@ class Growing:
             valid = numpy.concatenate([numpy.full(count, True) if at not in known else numpy.broadcast_to(numpy.asarray(known[at], bool), count)
                                        for at, count in enumerate(self._counts)])
         return Column(kind, data, words, valid)
+
+    def _of_hashes(self, parts: List[Any]) -> Column:
+        if numpy is None:
+            return made(TEXT, (self._word(int(hash_)) for part in parts for hash_ in part))
+        hashes = numpy.concatenate(parts) if parts else numpy.empty(0, "u8")
+        found = numpy.unique(hashes)
+        return Column(TEXT, numpy.searchsorted(found, hashes).astype("i4"), [self._word(hash_) for hash_ in found.tolist()] or [""])
 
 
 def rows(table: Table) -> Iterator[Dict[str, Any]]:

@@ -1,7 +1,7 @@
 """A directory as a source of frames: only records that hold a wanted name are decoded, column by column."""
 
 import json
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Set, Tuple
 
 from tocsin import wire
 from tocsin.library.vocabulary import COLLECTIONS_OF
@@ -16,6 +16,8 @@ _ALL = {"run": TEXT, "attempt": INTEGER, "worker": TEXT, "rank": INTEGER, "mode"
 _COUNTS = ("count", "nan", "posinf", "neginf", "zero", "negative")
 _BASE = tuple(name for name, _ in wire.COLUMNS[wire.SUMMARY] if name not in ("name", "meta"))
 _DERIVED = ("mean", "variance", "std", "l1", "l2", "abs_mean", "abs_max")
+_LOOKED_FOR = 8  # names; of more than that every frame is decoded
+_TYPES_OF = {"Q": "<u8", "q": "<i8", "d": "<f8"}
 _EXTRAS = {name: stat for stat, name in _STATISTICS.items()}
 _TYPES = {"metric": (1, 2), "tensor": (1, 2), "collection": (1, 2), "system": (3,), "span": (6,)}  # of dictionary entries
 _KIND = {"metric": wire.SCALAR, "tensor": wire.SUMMARY, "collection": wire.SUMMARY, "system": wire.SYSTEM, "span": wire.SPAN,
@@ -63,13 +65,15 @@ class RecordedSource:
     def table(self, query: Query) -> Table:
         self.index.update()
         kinds = self.kinds(query)
-        growing = Growing(kinds)
-        hashes = self._hashes(query)
-        wanted = None if query.selection.kind == "step" else set(hashes)
+        growing = Growing(kinds, self._word, ("name", "track", "args"))
+        wanted = None if query.selection.kind == "step" else set(self._hashes(query))
         if wanted is None or wanted:
             for head, value in self.index.values(self._heads(query)):
                 self._decode(head, value, wanted, query, growing)
-        return growing.table() if query.points is None else bucketed(growing.table(), query)
+        table = growing.table()
+        if wanted is not None:
+            table = _of_names(table, {self._word(hash_) for hash_ in wanted})
+        return table if query.points is None else bucketed(table, query)
 
     def _hashes(self, query: Query) -> List[int]:
         selection = query.selection
@@ -107,63 +111,50 @@ class RecordedSource:
             out.append(head)
         return out
 
-    def _decode(self, head: Head, value: bytes, wanted: Optional[set], query: Query, growing: Growing) -> None:
-        count, at = head.rows, head.length
-        rows = _Rows(value, at, count, wanted)
-        if rows.nothing():
-            return
+    def _decode(self, head: Head, value: bytes, wanted: Optional[Set[int]], query: Query, growing: Growing) -> None:
         kind = head.kind
-        columns = {name: rows.column(place, code) for place, (name, code) in enumerate(wire.COLUMNS[kind][:head.stride // 8])}
-        if query.steps is not None and kind != wire.SYSTEM and kind != wire.SUMMARY:
-            columns = _where(columns, "step", query)
-        taken = len(next(iter(columns.values())))
-        if not taken:
+        rows = _Rows(value, head, wanted)
+        if query.steps is not None and kind not in (wire.SYSTEM, wire.SUMMARY):
+            rows.narrow([query.takes_step(int(step)) for step in rows["step"]])
+        if not len(rows):
             return
         one: Dict[str, Any] = {"run": head.run, "attempt": head.attempt, "worker": self.index.name(head.worker), "mode": MODES.get(head.mode, "global"),
                                "rank": None if head.rank == NODE_AGENT else head.rank}
-        many: Dict[str, Any] = {}
         if kind == wire.SUMMARY:
             one.update(step=head.step, time=head.time // 1000)
-            many["name"] = self._codes(growing, "name", columns["name"])
-            partly = self._statistics(head, value, rows, columns, query, many)
-            growing.add(taken, one, many, partly)
+            many = {"name": rows["name"]}
+            partly = self._statistics(head, value, rows, query, many)
+            growing.add(len(rows), one, many, partly)
             return
-        many["time"] = _microseconds(columns.get("time", columns.get("end", columns.get("start"))))
+        many = {"time": _microseconds(rows["end" if kind == wire.STEP_END else "start" if kind == wire.SPAN else "time"])}
         if kind == wire.SYSTEM:
             one["step"] = None
-            many.update(name=self._codes(growing, "name", columns["series"]), value=columns["value"])
+            many.update(name=rows["series"], value=rows["value"])
         else:
-            many["step"] = columns["step"]
+            many["step"] = rows["step"]
         if kind == wire.SCALAR:
-            many.update(name=self._codes(growing, "name", columns["name"]), value=columns["value"])
+            many.update(name=rows["name"], value=rows["value"])
         elif kind == wire.STEP_END:
-            many.update(global_step=columns["global_step"], start=_microseconds(columns["start"]), micro_steps=columns["micro_steps"],
-                        seconds=_seconds(columns["end"], columns["start"]))
+            many.update(global_step=rows["global_step"], start=_microseconds(rows["start"]), micro_steps=rows["micro_steps"],
+                        seconds=_seconds(rows["end"], rows["start"]))
         elif kind == wire.SPAN:
-            many.update(name=self._codes(growing, "name", columns["name"]), track=self._codes(growing, "track", columns["track"]),
-                        seconds=_seconds(columns["duration"]), args=self._codes(growing, "args", columns["args"]))
-        growing.add(taken, one, many)
-
-    def _codes(self, growing: Growing, column: str, hashes: Any) -> Any:
-        if numpy is not None:
-            found, places = numpy.unique(hashes, return_inverse=True)
-            return numpy.array([growing.code(column, self._word(hash_)) for hash_ in found.tolist()], "i4")[places]
-        return [growing.code(column, self._word(hash_)) for hash_ in hashes]
+            many.update(name=rows["name"], track=rows["track"], seconds=_seconds(rows["duration"]), args=rows["args"])
+        growing.add(len(rows), one, many)
 
     def _word(self, hash_: int) -> str:
         return self.index.name(hash_) if hash_ else ""
 
-    def _statistics(self, head: Head, value: bytes, rows: "_Rows", columns: Dict[str, Any], query: Query, many: Dict[str, Any]) -> Dict[str, Any]:
+    def _statistics(self, head: Head, value: bytes, rows: "_Rows", query: Query, many: Dict[str, Any]) -> Dict[str, Any]:
         """Fills the asked statistics; returns where they are absent."""
         partly: Dict[str, Any] = {}
         sparse = None
         for name in self.kinds(query):
             if name in _ALL or name == "name":
                 continue
-            if name in columns:
-                many[name] = columns[name]
+            if name in _BASE:
+                many[name] = rows[name]
             elif name in _DERIVED:
-                many[name] = _derived(name, columns)
+                many[name] = _derived(name, rows)
             else:
                 if sparse is None:
                     sparse = _sparse(value, head)
@@ -174,50 +165,59 @@ class RecordedSource:
 
 
 class _Rows:
-    """Rows of a frame that have a wanted name."""
+    """Rows of a frame. Of one wanted name only those; of several all, if one of them is there."""
 
-    def __init__(self, value: bytes, at: int, count: int, wanted: Optional[set]) -> None:
-        self._value, self._at, self._count = value, at, count
+    def __init__(self, value: bytes, head: Head, wanted: Optional[Set[int]]) -> None:
+        self._value, self._head = value, head
+        self._places = {name: (place, code) for place, (name, code) in enumerate(wire.COLUMNS[head.kind][:head.stride // 8])}
         self._taken: Any = None  # None: all of them
-        if wanted is None:
+        if wanted is None or len(wanted) > _LOOKED_FOR:
             return
-        if len(wanted) == 1 and value.find(next(iter(wanted)).to_bytes(8, "little"), at, at + 8 * count) < 0:
+        end = head.length + 8 * head.rows
+        if all(value.find(one.to_bytes(8, "little"), head.length, end) < 0 for one in wanted):
             self._taken = []
-            return
-        names = self.column(0, "Q")
-        if numpy is None:
-            self._taken = [row for row, name in enumerate(names) if name in wanted]
         elif len(wanted) == 1:
-            self._taken = numpy.flatnonzero(names == numpy.uint64(next(iter(wanted))))
-        else:
-            self._taken = numpy.flatnonzero(numpy.isin(names, numpy.fromiter(wanted, "u8", len(wanted))))
-        if len(self._taken) == count:
-            self._taken = None
+            names, one = self["series" if head.kind == wire.SYSTEM else "name"], next(iter(wanted))
+            self._taken = numpy.flatnonzero(names == numpy.uint64(one)) if numpy is not None else \
+                [row for row, name in enumerate(names) if name == one]
 
-    def nothing(self) -> bool:
-        return self._taken is not None and len(self._taken) == 0
+    def __len__(self) -> int:
+        return self._head.rows if self._taken is None else len(self._taken)
 
     def places(self) -> List[int]:
-        return list(range(self._count)) if self._taken is None else [int(row) for row in self._taken]
+        return list(range(self._head.rows)) if self._taken is None else [int(row) for row in self._taken]
 
-    def column(self, place: int, code: str) -> Any:
-        at = self._at + 8 * self._count * place
+    def narrow(self, keep: List[bool]) -> None:
+        if not all(keep):
+            kept = [place for place, one in zip(self.places(), keep) if one]
+            self._taken = numpy.array(kept, int) if numpy is not None else kept
+
+    def __getitem__(self, name: str) -> Any:
+        place, code = self._places[name]
+        count = self._head.rows
+        at = self._head.length + 8 * count * place
         if numpy is None:
-            column = plain(code, self._value, self._count, at)
+            column = plain(code, self._value, count, at)
             return column if self._taken is None else [column[row] for row in self._taken]
-        column = numpy.frombuffer(self._value, {"Q": "<u8", "q": "<i8", "d": "<f8"}[code], self._count, at)
+        column = numpy.frombuffer(self._value, _TYPES_OF[code], count, at)
         return column if self._taken is None else column[self._taken]
+
+
+def _of_names(table: Table, words: Set[str]) -> Table:
+    """Rows whose frame had other names too are taken out."""
+    name = table["name"]
+    places = {place for place, word in enumerate(name.words or ()) if word in words}
+    if len(places) == len(name.words or ()):
+        return table
+    if numpy is not None:
+        keep = numpy.flatnonzero(numpy.isin(name.data, list(places)))
+    else:
+        keep = [row for row, place in enumerate(name.data) if place in places]
+    return {column: values.take(keep) for column, values in table.items()}
 
 
 def _array(values: List[float]) -> Any:
     return numpy.array(values, "f8") if numpy is not None else values
-
-
-def _where(columns: Dict[str, Any], by: str, query: Query) -> Dict[str, Any]:
-    keep = [place for place, step in enumerate(columns[by]) if query.takes_step(int(step))]
-    if len(keep) == len(columns[by]):
-        return columns
-    return {name: column[keep] if numpy is not None else [column[place] for place in keep] for name, column in columns.items()}
 
 
 def _microseconds(times: Any) -> Any:
@@ -233,9 +233,10 @@ def _seconds(end: Any, start: Any = None) -> Any:
     return [one / 1e9 if one >= 0 else -1.0 for one in taken]
 
 
-def _derived(name: str, columns: Dict[str, Any]) -> Any:
+def _derived(name: str, columns: "_Rows") -> Any:
     if numpy is None:
-        return [_one_derived(name, {column: values[row] for column, values in columns.items()}) for row in range(len(columns["count"]))]
+        listed = [columns[column] for column in _BASE]
+        return [_one_derived(name, dict(zip(_BASE, row))) for row in zip(*listed)]
     with numpy.errstate(all="ignore"):
         count = columns["count"].astype("f8")
         if name in ("l1", "l2"):
