@@ -1,0 +1,108 @@
+"""The analysis API on a live server: its numbers are those of the journal, waiting follows the stream, an issue brings its curve."""
+import time
+
+import numpy
+import pytest
+
+from tests.e2e.test_curves import CONFIG, run_with, train
+from tests.support.hook_support import wait_for
+from tocsin.analysis import ServerError, create_trial, issues, runs
+from tocsin.exceptions import NoMoreData
+from tocsin.modes import ModeKeys
+
+
+def address(server):
+    return f"http://{server.wait_for('started')['http']}"
+
+
+@pytest.fixture
+def trained(server, tmp_path):
+    one = server(CONFIG.format(journal=tmp_path / "journal"))
+    one.wait_for("ready")
+    assert train(tmp_path, tmp_path / "journal", 3000).wait(60) == 0
+    uid = run_with(one, 3000)
+    assert uid and wait_for(lambda: runs(address(one))[0].state == "ended", 20)
+    return one, uid, tmp_path / "journal"
+
+
+def same(one, other, column):
+    left, right = one[column], other[column]
+    return list(left) == list(right) if left.dtype == object else numpy.array_equal(left, right, equal_nan=left.dtype.kind == "f")
+
+
+def test_a_server_and_its_journal_give_the_same(trained, monkeypatch):
+    one, uid, journal = trained
+    served, recorded = create_trial(address(one), run=uid[:6]), create_trial(journal)
+    for query in ("loss", 'metric("lo.*|lr")'):
+        left, right = served.series(query, steps=(290, 900)), recorded.series(query, steps=(290, 900))
+        if query == "loss":
+            assert len(left) == 610 and numpy.isnan(left["value"]).sum() == 2
+        order = [numpy.lexsort((frame["step"], frame["name"].astype(str))) for frame in (left, right)]
+        for column in ("run", "attempt", "worker", "rank", "mode", "step", "name", "value"):
+            one_, other = left[column][order[0]], right[column][order[1]]
+            assert (list(one_) == list(other)) if one_.dtype == object else numpy.array_equal(one_, other, equal_nan=one_.dtype.kind == "f"), column
+        late = abs(left["time"][order[0]] - right["time"][order[1]])
+        assert late.max() <= numpy.timedelta64(1, "ms")
+    for points in (10, 700, 10_000):
+        left, right = served.series("loss", points=points), recorded.series("loss", points=points)
+        for column in ("step", "width", "n", "min", "max", "first", "last", "nan", "bad_step"):
+            assert same(left, right, column), (points, column)
+        assert numpy.allclose(left["mean"], right["mean"], rtol=1e-12, equal_nan=True)
+    soft = [trial.series("loss", points=50, smooth=40)["smooth"] for trial in (served, recorded)]
+    assert numpy.nanmax(abs(soft[0] - soft[1])) < 0.2  # the server smooths means of up to 4 steps
+    clock = served.series("step()")
+    assert numpy.allclose(clock["seconds"], recorded.series("step()")["seconds"], atol=1e-9) and len(clock) == 3000
+    from tocsin.analysis import served as module
+    monkeypatch.setattr(module, "_POINTS", 700)  # several windows give the same as one
+    assert same(create_trial(address(one)).series("loss"), recorded.series("loss"), "value")
+
+
+def test_trial_methods_over_http(trained):
+    one, uid, _ = trained
+    trial = create_trial(f"{address(one)}/runs/{uid}")
+    assert trial.run == uid and trial.job == "curves" and trial.loaded_all_steps and trial.workers() == ["worker_0"]
+    assert trial.tensor_names() == ["grad_norm", "loss", "lr"] and trial.tensor_names(collection="losses") == ["loss"]
+    assert trial.steps(mode=ModeKeys.TRAIN) == list(range(3000)) and trial.tensor("loss").value(700) == 50.0
+    assert numpy.isnan(trial.tensor("scalar/loss").value(300, mode=ModeKeys.TRAIN))
+    with pytest.raises(NoMoreData):
+        trial.wait_for_steps([3000])
+    with pytest.raises(ValueError, match="open the directory"):
+        trial.series('tensor("x")')
+
+
+def test_runs_and_issues(trained):
+    one, uid, _ = trained
+    source = address(one)
+    assert [run.uid for run in runs(source, filter='job == "curves" and step > 100 and not state == "running"')] == [uid]
+    assert runs(source, filter='job == "digits" or labels["team"] == "nlp"') == [] and runs(source, filter='rule == "exploding_tensor"')
+    for wrong in ("jobb == 1", "job = 'x'", "__import__('os')", "job.x == 1"):
+        with pytest.raises(ValueError, match="expected"):
+            runs(source, filter=wrong)
+    found = issues(create_trial(source, run=uid))
+    assert [issue.rule for issue in found] == ["exploding_tensor"] * 2 and found[0].labels["metric"] == "loss" == issues(uid, source=source)[0].labels["metric"]
+    evidence = found[0].evidence(around=5)
+    assert list(evidence["step"]) == list(range(295, 306)) and numpy.flatnonzero(numpy.isnan(evidence["value"])).tolist() == [5, 6]
+    assert found[0].details().issue["key"] == found[0].key
+    with pytest.raises(ValueError, match="no run ffffff"):
+        create_trial(source, run="ffffff")
+    with pytest.raises(ServerError, match="does not answer"):
+        create_trial("http://127.0.0.1:1")
+
+
+def test_a_step_is_waited_for_by_the_stream(server, tmp_path):
+    one = server(CONFIG.format(journal=tmp_path / "journal"))
+    one.wait_for("ready")
+    job = train(tmp_path, tmp_path / "journal", 250, 0.02)
+    try:
+        assert run_with(one, 5)
+        trial = create_trial(address(one))
+        assert not trial.loaded_all_steps
+        trial.wait_for_steps([200], mode=ModeKeys.TRAIN, timeout=60)
+        assert trial.tensor("loss").value(200, mode=ModeKeys.TRAIN) == pytest.approx(3.0 / 5 + 0.1 * ((200 * 7919) % 13) / 13)
+        assert max(trial.steps(mode=ModeKeys.TRAIN)) < 249  # while it runs
+    finally:
+        job.wait(60)
+    began = time.monotonic()
+    with pytest.raises(NoMoreData):
+        trial.wait_for_steps([5000], mode=ModeKeys.TRAIN, timeout=60)
+    assert time.monotonic() - began < 20
