@@ -8,9 +8,15 @@
 """
 
 from tocsin.rules.refreshing import no_refresh, refresh
+from .charts import Heatmap, MetricsHistogram, StepHistogram, StepTimelineChart, TimelineCharts
+from .exports import export
 from .frame import Frame, NotInstalled
 from .http import Server, ServerError
 from .issues import Issue, issues, runs
+from .jobs import MergedTimeline, TrainingJob
 from .opening import create_trial
+from .profiles import NoProfilerData, PandasFrame, PandasFrameAnalysis, Profile, Resource, StatsBy
 
-__all__ = ["Frame", "Issue", "NotInstalled", "Server", "ServerError", "create_trial", "issues", "no_refresh", "refresh", "runs"]
+__all__ = ["Frame", "Heatmap", "Issue", "MergedTimeline", "MetricsHistogram", "NoProfilerData", "NotInstalled", "PandasFrame",
+           "PandasFrameAnalysis", "Profile", "Resource", "Server", "ServerError", "StatsBy", "StepHistogram", "StepTimelineChart",
+           "TimelineCharts", "TrainingJob", "create_trial", "export", "issues", "no_refresh", "refresh", "runs"]
