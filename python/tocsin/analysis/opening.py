@@ -15,6 +15,8 @@ def create_trial(path: str, name: Optional[str] = None, profiler: bool = False, 
     (``http://127.0.0.1:9760/runs/4e3046d4``). ``run``: uid or the beginning of one; None: the newest. ``range_steps``: global steps from, up
     to without. ``token``: where the server's reading needs one."""
     path = str(path)
+    if profiler:
+        raise ValueError(f"a trial has tensors and scalars: tocsin.analysis.PandasFrame({path!r}) has samples and spans")
     if path.startswith(("http://", "https://")):
         return ServedTrial(Server(path, token), name, range_steps, run)
     if "://" in path:

@@ -29,7 +29,7 @@ def create_trial(path: str, name: Optional[str] = None, profiler: bool = False, 
     ``range_steps``: global steps from, up to without. Raises MissingCollectionFiles (a FileNotFoundError) where there is no recording."""
     del output_dir  # of the original's profiler
     if profiler:
-        raise ValueError("a trial has tensors and scalars; tocsin.trials.create_trial(path, profiler=True) gives samples and spans")
+        raise ValueError("a trial has tensors and scalars; tocsin.analysis.PandasFrame has samples and spans")
     if "://" in path:
         raise ValueError(f"{path} is no directory: tocsin.trials.create_trial opens it")
     directory = directory_of(path)
