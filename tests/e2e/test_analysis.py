@@ -1,11 +1,16 @@
 """The analysis API on a live server: its numbers are those of the journal, waiting follows the stream, an issue brings its curve."""
+import importlib.util
+import re
+import subprocess
+import sys
 import time
 
 import numpy
 import pytest
 
-from tests.e2e.test_curves import CONFIG, run_with, train
+from tests.e2e.test_curves import CONFIG, environment, run_with, train
 from tests.support.hook_support import wait_for
+from tests.support.program import ROOT
 from tocsin.analysis import ServerError, create_trial, issues, runs
 from tocsin.exceptions import NoMoreData
 from tocsin.modes import ModeKeys
@@ -106,3 +111,56 @@ def test_a_step_is_waited_for_by_the_stream(server, tmp_path):
     with pytest.raises(NoMoreData):
         trial.wait_for_steps([5000], mode=ModeKeys.TRAIN, timeout=60)
     assert time.monotonic() - began < 20
+
+
+PROFILED = """
+import sys, time, torch, tocsin
+torch.manual_seed(1)
+model = torch.nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), 0.01)
+hook = tocsin.watch(model, optimizer, run="r", job="curves")
+for step in range(60):
+    optimizer.zero_grad()
+    loss = model(torch.randn(4, 8)).square().mean()
+    loss.backward()
+    hook.log(loss=float("nan") if step == 30 else float(loss))
+    optimizer.step()
+    time.sleep(0.05)
+hook.close()
+"""
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture
+def profiled(server, tmp_path):
+    """A real training beside a real server and a real node agent; all write to run1."""
+    pytest.importorskip("torch", reason="torch is not here")
+    config = CONFIG.format(journal=tmp_path / "run1")
+    one = server(config)
+    one.wait_for("ready")
+    server(config + "collect: {interval: 100ms, collectors: [cpu, memory, network], node: n7}\n", role="collect").wait_for("ready")
+    path = tmp_path / "profiled.py"
+    path.write_text(PROFILED)
+    subprocess.run([sys.executable, path], env=environment(tmp_path / "run1"), cwd=tmp_path, timeout=120, check=True)
+    assert wait_for(lambda: runs(address(one))[0].state == "ended" and issues(runs(address(one))[0].uid, source=address(one)), 20)
+    return one, tmp_path
+
+
+def test_every_block_of_the_page_runs(profiled, monkeypatch):
+    one, folder = profiled
+    monkeypatch.chdir(folder)
+    seen, ran = {}, 0
+    for block in BLOCK.findall((ROOT / "docs" / "analysis.md").read_text()):
+        if any(re.search(rf"import .*{name}", block) and not importlib.util.find_spec(name) for name in ("duckdb", "pandas", "polars", "pyarrow")):
+            continue
+        exec(compile(block.replace("http://127.0.0.1:9760", address(one)), "docs/analysis.md", "exec"), seen)  # noqa: S102
+        ran += 1
+    assert ran >= 6
+    assert (folder / "steps.svg").read_text().startswith("<svg") and (folder / "exported" / "merged_timeline.json").exists()
+    assert seen["trial"].tensor_names(collection="losses") == ["loss"] and len(seen["loss"]) == 50
+    statistics = seen["analysis"].get_job_statistics()
+    assert statistics["training_loop_duration"] > 2.0 and statistics["job_duration"] >= statistics["training_loop_duration"]
+    (cpu, *_) = seen["analysis"].get_utilization_stats("cpu")
+    assert cpu["nodeID"] == "n7" and cpu["count"] >= 5 and 0 <= cpu["min"] <= cpu["max"] <= 100
+    metrics = {row["framework_metric"] for row in seen["analysis"].get_step_statistics("framework_metric")}
+    assert {"Step:ModeKeys.TRAIN", "forward", "backward", "optimizer"} <= metrics

@@ -16,7 +16,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIG = "CollectionConfig DebuggerHookConfig ReductionConfig SaveConfig SaveConfigMode"
 OFFERED = {
     "tocsin": "EXIT_STOPPED Hook Rule StopRequest __version__ get_hook unwatch watch DebugHookConfig " + CONFIG,
-    "tocsin.analysis": "create_trial no_refresh refresh",
+    "tocsin.analysis": "Frame Heatmap Issue MergedTimeline MetricsHistogram NoProfilerData NotInstalled PandasFrame PandasFrameAnalysis Profile "
+                       "Resource Server ServerError StatsBy StepHistogram StepTimelineChart TimelineCharts TrainingJob create_trial export issues "
+                       "no_refresh refresh runs",
     "tocsin.arrays": "describe dtype_code fill",
     "tocsin.core.collection": "CollectionKeys",
     "tocsin.core.logger": "get_logger",
@@ -51,6 +53,15 @@ OFFERED = {
     "tocsin.smdebug.core.modes": "ModeKeys",
     "tocsin.smdebug.exceptions": "IndexReaderException InvalidWorker MissingCollectionFiles NoMoreData NoMoreProfilerData StepUnavailable "
                                  "RuleEvaluationConditionMet StepNotYetAvailable TensorUnavailable TensorUnavailableForStep",
+    "tocsin.smdebug.profiler.analysis.notebook_utils.heatmap": "Heatmap",
+    "tocsin.smdebug.profiler.analysis.notebook_utils.metrics_histogram": "MetricsHistogram",
+    "tocsin.smdebug.profiler.analysis.notebook_utils.step_histogram": "StepHistogram",
+    "tocsin.smdebug.profiler.analysis.notebook_utils.step_timeline_chart": "StepTimelineChart",
+    "tocsin.smdebug.profiler.analysis.notebook_utils.timeline_charts": "TimelineCharts",
+    "tocsin.smdebug.profiler.analysis.notebook_utils.training_job": "TrainingJob",
+    "tocsin.smdebug.profiler.analysis.utils.merge_timelines": "MergedTimeline",
+    "tocsin.smdebug.profiler.analysis.utils.pandas_data_analysis": "PandasFrameAnalysis Resource StatsBy",
+    "tocsin.smdebug.profiler.analysis.utils.profiler_data_to_pandas": "PandasFrame",
     "tocsin.smdebug.pytorch": "Hook SaveConfig modes",
     "tocsin.smdebug.rules": "Rule invoke_rule",
     "tocsin.smdebug.rules.rule": "Rule",

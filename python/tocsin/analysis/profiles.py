@@ -218,12 +218,13 @@ class PandasFrameAnalysis:
         return [row for row in self.framework if row["framework_metric"].startswith("Step:")]
 
     def get_job_statistics(self) -> Dict[str, Any]:
-        """Times in UTC us. Without records of the start or end, the first and last measurement stand for them."""
+        """Times in UTC us, from the first to the last thing that the run said."""
         times = [row["timestamp_us"] for row in self.system] + [row[end] for row in self.framework for end in ("start_time_us", "end_time_us")]
         if not times:
             raise NoProfilerData("samples, steps or spans", f"{_SAMPLES}; {_SPANS}")
-        start = self._lifetime[0] if self._lifetime[0] is not None else min(times)
-        end = self._lifetime[1] if self._lifetime[1] is not None else max(times)
+        start, end = min(times), max(times)  # the first step may begin before the process has said that it started
+        start = start if self._lifetime[0] is None else min(start, self._lifetime[0])
+        end = end if self._lifetime[1] is None else max(end, self._lifetime[1])
         duration = (end - start) / 1e6
         out: Dict[str, Any] = {"start_time": start, "end_time": end, "job_duration": duration}
         steps = self._steps()
