@@ -13,7 +13,7 @@ from tests.support.written_run import RUN, WrittenRun
 from tocsin import wire
 from tocsin.analysis import create_trial
 from tocsin.analysis.arrow import kept
-from tocsin.analysis.recorded import RecordedSource
+from tocsin.modes import ModeKeys
 
 BEGIN = 1_760_000_000_000_000_000
 NAMES = ("loss", "accuracy", "gradient/a", "gradient/b", "weight/a")
@@ -69,7 +69,8 @@ def test_a_metric_is_what_the_frames_hold(folder, trial):
     assert frame["rank"].tolist() == [one.header["rank"] for one, _ in rows]
     assert set(frame["run"]) == {str(RUN)} and set(frame["name"]) == {"loss"} and set(frame["worker"]) == {"worker_0", "worker_1"}
     assert frame["time"][100] == numpy.datetime64(BEGIN + 100_000_000, "ns").astype("datetime64[us]")
-    modes = trial.series("loss", mode="eval")
+    assert len(trial.series("loss", mode=ModeKeys.GLOBAL)) == len(trial.series("loss")) == 6021  # all modes
+    modes = trial.series("loss", mode=ModeKeys.EVAL)
     assert len(modes) == 20 and set(modes["mode"]) == {"eval"} and set(modes["value"]) == {0.5}
 
 
@@ -133,7 +134,8 @@ def test_smoothing_does_not_depend_on_the_points(trial):
 
 
 @pytest.mark.parametrize("query,more,told", [
-    ("metrik(\"loss\")", {}, "metric"), ('metric("loss"', {}, "expected"), ('metric("lo(")', {}, "regular expression"), ('metric("x"){rank="1"}', {}, "no label rank"),
+    ("metrik(\"loss\")", {}, "metric"), ('metric("loss"', {}, "expected"), ('metric("lo(")', {}, "regular expression"),
+    ('metric("x"){rank="1"}', {}, "no label rank"),
     ('tensor("x")', {"stat": "medan"}, "no statistic medan"), ("loss", {"stat": "mean"}, "stat is of tensors"), ("loss", {"mode": "trian"}, "trian"),
     ("loss", {"points": 0}, "points"), ("loss", {"smooth": 5}, "points")])
 def test_what_is_asked_wrongly_is_named(trial, query, more, told):
@@ -155,6 +157,21 @@ def test_damaged_frames_are_left_out_and_counted(folder, tmp_path):
         run.put(damaged)
     source = create_trial(tmp_path).source
     assert len(create_trial(tmp_path).series("loss")) == 1 and source.index.unreadable == 3
+
+
+def test_the_newest_run_is_the_same_for_frames_and_tensors(tmp_path):
+    first, second = (WrittenRun(tmp_path, run=wire.run_uid("digits", name)) for name in "ab")
+    for run, key in ((first, "1"), (second, "1"), (first, "2")):  # the first one again, at last
+        run.event(0, "start", launch=f"{run.run}{key}", job="digits")
+        run.loss(0, 0, float(key))
+        run.event(0, "end", outcome="completed")
+        run.now = lambda: BEGIN + 1
+        head, number = run.head, int(key) + 1
+        run.head = lambda rank=0, head=head, number=number, **more: head(rank, **{"attempt": number, "incarnation": 7 + number, **more})
+    trial = create_trial(tmp_path)
+    (row,) = trial.series("loss")
+    assert (row["run"], row["attempt"]) == (str(first.run), 2) == (trial.run.split("/")[0], int(trial.run.split("/")[1]))
+    assert trial.tensor("loss").value(0) == row["value"] == 2.0
 
 
 def test_a_frame_is_read_when_it_is_looked_at_and_once(folder):

@@ -6,6 +6,8 @@ from typing import Any, Dict, List
 from .columns import INTEGER, REAL, TEXT, TIME, Table, made, numpy
 from .selection import Query
 
+_BUCKET = ("step", "width", "time", "n", "min", "max", "first", "last", "mean", "nan", "posinf", "neginf", "bad_step")
+_KINDS = {"run": TEXT, "worker": TEXT, "mode": TEXT, "name": TEXT, "time": TIME, **dict.fromkeys(("min", "max", "first", "last", "mean", "smooth"), REAL)}
 _OF = ("run", "attempt", "worker", "rank", "mode", "name")
 
 
@@ -17,19 +19,14 @@ def bucketed(table: Table, query: Query) -> Table:
     if of not in ("metric", "step", "tensor", "collection") or value not in table or len(query.stat or (1,)) != 1:
         raise ValueError("points: needs metric(…), step(), or tensor(…) with one stat")
     keys = [name for name in _OF if name in table]
-    series: Dict[Any, List[int]] = {}
     steps, values, times = (list(map(_plain, table[name].data)) for name in ("step", value, "time"))
     codes = [list(map(_plain, table[name].data)) for name in keys]
+    series: Dict[Any, List[int]] = {}
     for row, key in enumerate(zip(*codes)):
         series.setdefault(key, []).append(row)
-    low = min(steps, default=0) if query.steps is None or query.steps[0] is None else query.steps[0]
-    high = max(steps, default=0) + 1 if query.steps is None or query.steps[1] is None else query.steps[1]
-    level = 0
-    while ((high - low - 1) >> level) + 1 > (query.points or 1):
-        level += 1
-    out: Dict[str, List[Any]] = {name: [] for name in (*keys, "step", "width", "time", "n", "min", "max", "first", "last", "mean", "nan",
-                                                       "posinf", "neginf", "bad_step", *(["smooth"] if query.smooth else []))}
-    for key, rows in series.items():
+    level = _level(steps, query)
+    out: Dict[str, List[Any]] = {name: [] for name in (*keys, *_BUCKET, *(["smooth"] if query.smooth else []))}
+    for rows in series.values():
         rows.sort(key=lambda row: steps[row])
         words = {name: table[name].value(rows[0]) for name in keys}
         soft = smoothed([(steps[row], values[row]) for row in rows], query.smooth) if query.smooth else {}
@@ -37,17 +34,22 @@ def bucketed(table: Table, query: Query) -> Table:
         for row in rows:
             buckets.setdefault(steps[row] >> level, []).append(row)
         for place, inside in buckets.items():
-            for name in keys:
-                out[name].append(words[name])
-            out["step"].append(place << level)
-            out["width"].append(1 << level)
-            out["time"].append(times[inside[0]])
-            for name, one in _bucket([(steps[row], values[row]) for row in inside]).items():
-                out[name].append(one)
-            if query.smooth:
-                out["smooth"].append(soft.get(steps[inside[-1]]))
-    kinds = {"run": TEXT, "worker": TEXT, "mode": TEXT, "name": TEXT, "time": TIME, **dict.fromkeys(("min", "max", "first", "last", "mean", "smooth"), REAL)}
-    return {name: made(kinds.get(name, INTEGER), listed) for name, listed in out.items()}
+            one = {**words, "step": place << level, "width": 1 << level, "time": times[inside[0]],
+                   **_bucket([(steps[row], values[row]) for row in inside]), "smooth": soft.get(steps[inside[-1]])}
+            for name, listed in out.items():
+                listed.append(one[name])
+    return {name: made(_KINDS.get(name, INTEGER), listed) for name, listed in out.items()}
+
+
+def _level(steps: List[int], query: Query) -> int:
+    """The smallest k with which the range has at most so many buckets of 2^k steps, plus one."""
+    low, high = query.steps if query.steps is not None else (None, None)
+    low = min(steps, default=0) if low is None else low
+    high = max(steps, default=0) + 1 if high is None else high
+    level = 0
+    while ((high - low - 1) >> level) + 1 > (query.points or 1):
+        level += 1
+    return level
 
 
 def _plain(one: Any) -> Any:

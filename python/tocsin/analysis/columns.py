@@ -98,7 +98,7 @@ class Growing:
         return self._words[column].setdefault(word, len(self._words[column]))
 
     def add(self, count: int, one: Dict[str, Any], many: Dict[str, Any], partly: Optional[Dict[str, Sequence[bool]]] = None) -> None:
-        """``one``: a value for all ``count`` rows (None: absent, words as words); ``many``: columns, words as codes."""
+        """``one``: a value for all ``count`` rows (None: absent, words as words); ``many``: columns, of which none is a tuple."""
         at = len(self._counts)
         self._counts.append(count)
         for name, value in one.items():
@@ -120,29 +120,32 @@ class Growing:
         if name in self._hashed:
             return self._of_hashes(self._parts[name])
         words = (list(self._words[name]) or [""]) if kind == TEXT else None
-        single = [len(part) == 1 and isinstance(part, tuple) and count != 1 for part, count in zip(self._parts[name], self._counts)]
         known = dict(self._valid.get(name, ()))
         if numpy is None:
-            data: Any = array(_CODES[kind])
-            valid: Any = [] if known else None
-            for at, (part, count) in enumerate(zip(self._parts[name], self._counts)):
-                data.extend(list(part) * count if single[at] else list(part))
-                if known:
-                    valid.extend([known[at]] * count if isinstance(known.get(at), bool) else known.get(at, [True] * count))
-            return Column(kind, data, words, valid)
+            return Column(kind, self._plain(name, kind), words, self._plainly_valid(known) if known else None)
         dtype = {INTEGER: "i8", REAL: "f8", TIME: "i8", TEXT: "i4"}[kind]
-        if not self._counts:
-            return Column(kind, numpy.empty(0, dtype), words)
-        if all(isinstance(part, tuple) and len(part) == 1 for part in self._parts[name]):
-            data = numpy.repeat(numpy.array([part[0] for part in self._parts[name]], dtype), self._counts)
+        parts = self._parts[name]
+        if all(isinstance(part, tuple) for part in parts):  # one value for each frame
+            data = numpy.repeat(numpy.array([part[0] for part in parts], dtype), self._counts)
         else:
-            data = numpy.concatenate([numpy.full(count, part[0], dtype) if one else numpy.asarray(part, dtype)
-                                      for part, count, one in zip(self._parts[name], self._counts, single)])
-        valid = None
-        if known:
-            valid = numpy.concatenate([numpy.full(count, True) if at not in known else numpy.broadcast_to(numpy.asarray(known[at], bool), count)
-                                       for at, count in enumerate(self._counts)])
+            data = numpy.concatenate([numpy.full(count, part[0], dtype) if isinstance(part, tuple) else numpy.asarray(part, dtype)
+                                      for part, count in zip(parts, self._counts)])
+        valid = numpy.concatenate([numpy.broadcast_to(numpy.asarray(known.get(at, True), bool), count)
+                                   for at, count in enumerate(self._counts)]) if known else None
         return Column(kind, data, words, valid)
+
+    def _plain(self, name: str, kind: str) -> Any:
+        data: Any = array(_CODES[kind])
+        for part, count in zip(self._parts[name], self._counts):
+            data.extend(list(part) * count if isinstance(part, tuple) else list(part))
+        return data
+
+    def _plainly_valid(self, known: Dict[int, Any]) -> List[bool]:
+        valid: List[bool] = []
+        for at, count in enumerate(self._counts):
+            one = known.get(at, True)
+            valid.extend([one] * count if isinstance(one, bool) else one)
+        return valid
 
     def _of_hashes(self, parts: List[Any]) -> Column:
         if numpy is None:

@@ -1,10 +1,11 @@
 """A training job by its name, its readers, and its merged time line."""
 
 import json
+import math
 import os
 import re
 import time
-from typing import Any, Dict, Iterable, List, Optional, Sequence
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 from tocsin.exceptions import NoMoreProfilerData
 from .opening import create_trial
@@ -52,10 +53,10 @@ class TrainingJob:
         run = None
         if source is not None:
             index = create_trial(self.path).source.index
-            known = [uid for uid in index.with_values if index.jobs.get(uid) == training_job_name]
-            if not known:
+            newest = index.newest(job=training_job_name)
+            if newest is None:
                 raise ValueError(f"there is no job {training_job_name} in {self.path}: it has {', '.join(sorted(set(index.jobs.values()))) or 'none'}")
-            run = known[-1]
+            run = newest[0]
         self.trial = create_trial(self.path, run=run)
 
     def describe_training_job(self) -> Dict[str, Any]:
@@ -101,18 +102,22 @@ class MergedTimeline:
         expressions of dimensions; None: all. A counter stands for each series of samples; where the GPU was below 85 %, a marker."""
         spans = self._frames.framework_rows()
         if unit == "step":
-            steps = [row for row in spans if row["framework_metric"] == "Step:ModeKeys.TRAIN" and (start is None or row["step"] >= start)
-                     and (end is None or row["step"] < end)]
-            start, end = min((row["start_time_us"] for row in steps), default=0), max((row["end_time_us"] for row in steps), default=0)
+            start, end = _time_of_steps(spans, start, end)
         elif unit != "time":
             raise ValueError(f"unit {unit}: expected time or step")
-        spans = [row for row in spans if (start is None or row["end_time_us"] > start) and (end is None or row["start_time_us"] < end)]
-        samples = [row for row in self._frames.profile.system(list(sys_metrics_filter or ())) if (start is None or row["timestamp_us"] >= start)
-                   and (end is None or row["timestamp_us"] < end)]
+        low, high = -math.inf if start is None else start, math.inf if end is None else end
+        spans = [row for row in spans if row["end_time_us"] > low and row["start_time_us"] < high]
+        samples = [row for row in self._frames.profile.system(list(sys_metrics_filter or ())) if low <= row["timestamp_us"] < high]
         path = os.path.join(self._out, "merged_timeline.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump({"traceEvents": [*_spans(spans), *_counters(samples)], "displayTimeUnit": "ms"}, file)
         return path
+
+
+def _time_of_steps(spans: Rows, first: Optional[int], last: Optional[int]) -> Tuple[int, int]:
+    steps = [row for row in spans if row["framework_metric"] == "Step:ModeKeys.TRAIN" and (first is None or row["step"] >= first)
+             and (last is None or row["step"] < last)]
+    return min((row["start_time_us"] for row in steps), default=0), max((row["end_time_us"] for row in steps), default=0)
 
 
 def _rank(name: str) -> int:

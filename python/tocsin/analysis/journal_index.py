@@ -50,7 +50,7 @@ class JournalIndex:
         self.attrs: Dict[int, str] = {}
         self.roles: Dict[int, int] = {}
         self.jobs: Dict[str, str] = {}  # by uid
-        self.with_values: Dict[str, None] = {}  # uids, newest last
+        self.with_values: Dict[Tuple[str, int], None] = {}  # (uid, attempt), newest last
         self.events: List[Tuple[Head, Dict[str, Any]]] = []
         self.unreadable = 0
         self._launches: Dict[str, Launches] = {}
@@ -69,8 +69,10 @@ class JournalIndex:
         except sqlite3.DatabaseError as error:
             raise IndexReaderException(f"{self.path} cannot be read: {error}") from error
 
-    def newest_attempt(self, uid: str) -> int:
-        return max((head.attempt for kind in (wire.SUMMARY, wire.SCALAR) for head in self.heads[kind] if head.run == uid), default=1)
+    def newest(self, begin: str = "", job: Optional[str] = None) -> Optional[Tuple[str, int]]:
+        """(uid, attempt) of the newest run whose uid begins so, and whose job has this name."""
+        known = [key for key in self.with_values if key[0].startswith(begin) and job in (None, self.jobs.get(key[0]))]
+        return max((key for key in known if key[0] == known[-1][0]), key=lambda key: key[1]) if known else None
 
     def values(self, heads: List[Head]) -> Iterator[Tuple[Head, bytes]]:
         """The records of these heads, which come in the order of their numbers."""
@@ -116,7 +118,7 @@ class JournalIndex:
         elif kind in self.heads and rows:
             self.heads[kind].append(head)
             if kind in (wire.SUMMARY, wire.SCALAR) and rank != NODE_AGENT:
-                self.with_values.setdefault(uid)
+                self.with_values.setdefault((uid, settled))
 
     def _event(self, uid: str, body: bytes) -> Dict[str, Any]:
         try:

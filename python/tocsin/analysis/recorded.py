@@ -34,12 +34,10 @@ class RecordedSource:
     def run_of(self, wanted: Optional[str]) -> Optional[Tuple[str, int]]:
         """(uid, attempt) of the run that begins so; None: of the newest one. ValueError: there is none."""
         self.index.update()
-        known = [uid for uid in self.index.with_values if wanted is None or uid.startswith(wanted)]
-        if not known:
-            if wanted is not None:
-                raise ValueError(f"there is no run {wanted} in {self.index.path}")
-            return None
-        return known[-1], self.index.newest_attempt(known[-1])
+        found = self.index.newest(wanted or "")
+        if found is None and wanted is not None:
+            raise ValueError(f"there is no run {wanted} in {self.index.path}")
+        return found
 
     def kinds(self, query: Query) -> Dict[str, str]:
         """Columns and their types."""

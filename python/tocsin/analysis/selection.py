@@ -75,13 +75,14 @@ class Query(NamedTuple):
 
 def query_of(text: str, *, stat: Any = None, mode: Any = None, workers: Any = None, steps: Any = None, points: Optional[int] = None,
              smooth: Optional[int] = None) -> Query:
-    """Arguments as :meth:`series` takes them, checked. Raises ValueError."""
+    """Arguments as ``series`` takes them, checked. Raises ValueError."""
     selection = parse(text)
     labels = dict(selection.labels)
     mode = getattr(mode, "name", mode) or labels.get("mode")
     mode = str(mode).lower() if mode is not None else None
     if mode not in (None, "global", "train", "eval", "predict"):
         raise ValueError(f"mode {mode}: expected global, train, eval or predict")
+    mode = None if mode == "global" else mode  # all of them, as everywhere in a trial
     named: Optional[List[str]] = [workers] if isinstance(workers, str) else list(workers) if workers is not None else None
     one = labels.get("worker", labels.get("node"))
     if named is None and one is not None:
@@ -92,5 +93,4 @@ def query_of(text: str, *, stat: Any = None, mode: Any = None, workers: Any = No
         raise ValueError("smooth needs points: it is a column of buckets")
     stats = (stat,) if isinstance(stat, str) else tuple(stat) if stat is not None else None
     low_high = (steps.start, steps.stop) if isinstance(steps, (slice, range)) else tuple(steps) if steps is not None else None
-    return Query(selection, None, None, stats, mode if mode != "global" or selection.kind == "step" else mode,
-                 tuple(named) if named is not None else None, low_high, points, smooth)
+    return Query(selection, None, None, stats, mode, tuple(named) if named is not None else None, low_high, points, smooth)

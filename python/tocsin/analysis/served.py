@@ -85,10 +85,16 @@ class ServedSource:
 
 
 def _of_line(line: Dict[str, Any], at: int) -> Dict[str, Any]:
-    begin = datetime.datetime.fromisoformat(re.sub(r"(\.\d{1,6})\d*Z$|Z$", lambda found: (found[1] or "") + "+00:00", line["t0"])) if line.get("t0") else None
-    micro = None if begin is None else round(begin.timestamp() * 1e6) + int(line["dt"][at] * 1000)
+    micro = None if not line.get("t0") else _microseconds(line["t0"]) + int(line["dt"][at] * 1000)
     return {"attempt": line["attempt"], "worker": line["worker"], "rank": line["rank"], "mode": line["mode"], "name": line["name"],
             "step": line["x0"][at], "time": micro}
+
+
+def _microseconds(time_: str) -> int:
+    """Of RFC 3339 in UTC, with any number of digits."""
+    whole, _, part = time_.rstrip("Z").partition(".")
+    begin = datetime.datetime.strptime(whole, "%Y-%m-%dT%H:%M:%S").replace(tzinfo=datetime.timezone.utc)
+    return int(begin.timestamp()) * 1_000_000 + int((part + "000000")[:6])
 
 
 def _bad(line: Dict[str, Any]) -> Dict[int, List[int]]:
