@@ -94,6 +94,18 @@ def test_runs_and_issues(trained):
         create_trial("http://127.0.0.1:1")
 
 
+def test_a_server_that_wants_a_token(server, tmp_path):
+    (tmp_path / "token").write_text("a-token-of-enough-letters\n")
+    auth = f"auth: {{read: token, tokens: [{{name: me, role: viewer, token_file: {tmp_path / 'token'}}}]}}"
+    one = server(CONFIG.format(journal=tmp_path / "journal").replace("http: {listen: '127.0.0.1:0'}", f"http: {{listen: '127.0.0.1:0', {auth}}}"))
+    one.wait_for("ready")
+    assert runs(address(one), token="a-token-of-enough-letters") == []
+    for token in (None, "another-token-of-enough-letters"):
+        with pytest.raises(ServerError) as error:
+            runs(address(one), token=token)
+        assert error.value.status == 401
+
+
 def test_a_step_is_waited_for_by_the_stream(server, tmp_path):
     one = server(CONFIG.format(journal=tmp_path / "journal"))
     one.wait_for("ready")

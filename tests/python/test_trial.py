@@ -69,6 +69,7 @@ def test_what_a_worker_left_does_not_wait_for_it(writer):
     assert trial.has_passed_step(5) is StepState.UNAVAILABLE and trial.loaded_all_steps
 
 
+@pytest.mark.alone
 def test_waiting_ends_with_the_write_and_not_at_the_next_look(writer):
     for rank in (0, 1):
         writer.event(rank, "start", launch="k", job="digits")
@@ -76,7 +77,7 @@ def test_waiting_ends_with_the_write_and_not_at_the_next_look(writer):
     written = []
 
     def later():
-        time.sleep(0.5)
+        time.sleep(2.4)  # by now it looks once a second by itself, next 0.9 s later
         writer.loss(0, 3, 1.0)
         writer.loss(1, 3, 1.0)
         written.append(time.monotonic())
@@ -87,8 +88,8 @@ def test_waiting_ends_with_the_write_and_not_at_the_next_look(writer):
     late = time.monotonic() - (written[0] if written else time.monotonic())
     spent = time.process_time() - began
     thread.join()
-    assert trial.tensor("loss").value(3) == 1.0 and late < 0.15, late
-    assert spent < 0.4  # it sleeps
+    assert trial.tensor("loss").value(3) == 1.0 and late < 0.4, late
+    assert spent < 0.8  # it sleeps
 
 
 def test_linux_tells_of_a_write(tmp_path):
