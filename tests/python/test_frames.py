@@ -78,6 +78,7 @@ def test_what_narrows_a_query(trial):
     frame = trial.series('metric("loss|accuracy"){mode="train"}', workers="worker_1", steps=(100, 103))
     assert [(row["name"], row["step"]) for row in frame] == [(name, step) for step in (100, 101, 102) for name in ("loss", "accuracy")]
     assert len(trial.series("loss").filter(step=(2990, None), mode="train", workers=["worker_0"])) == 11
+    assert len(trial.series('metric("loss|accuracy")', mode="eval")) == 20  # frames that hold only one of the names
     assert len(trial.series("nothing")) == 0 and trial.series("nothing")["value"].tolist() == []
     assert len(trial.series('tensor("gradient/.*")', steps=(10, 21))) == 2 * 3 * 2
     assert set(trial.series('collection("gradients")')["name"]) == set(NAMES[2:4])  # what the role says
