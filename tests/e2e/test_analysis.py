@@ -65,7 +65,8 @@ def test_a_server_and_its_journal_give_the_same(trained, monkeypatch):
 def test_trial_methods_over_http(trained):
     one, uid, _ = trained
     trial = create_trial(f"{address(one)}/runs/{uid}")
-    assert trial.run == uid and trial.job == "curves" and trial.loaded_all_steps and trial.workers() == ["worker_0"]
+    assert trial.run == uid and trial.job == "curves" and trial.workers() == ["worker_0"]
+    assert wait_for(lambda: trial.maybe_refresh() or trial.loaded_all_steps, 10)
     assert trial.tensor_names() == ["grad_norm", "loss", "lr"] and trial.tensor_names(collection="losses") == ["loss"]
     assert trial.steps(mode=ModeKeys.TRAIN) == list(range(3000)) and trial.tensor("loss").value(700) == 50.0
     assert numpy.isnan(trial.tensor("scalar/loss").value(300, mode=ModeKeys.TRAIN))

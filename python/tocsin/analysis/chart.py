@@ -57,7 +57,8 @@ def _frame(title: str, x: Tuple[float, float, str], y: Tuple[float, float, str])
             f'<path d="M{_LEFT} {_TOP}V{bottom}H{right}" fill="none" stroke="#444"/>'
             f'<text x="{_LEFT}" y="{bottom + 14}">{number(x[0])}</text><text x="{right}" y="{bottom + 14}" text-anchor="end">{number(x[1])}</text>'
             f'<text x="{(_LEFT + right) / 2}" y="{bottom + 26}" text-anchor="middle">{html.escape(x[2])}</text>'
-            f'<text x="{_LEFT - 4}" y="{bottom}" text-anchor="end">{number(y[0])}</text><text x="{_LEFT - 4}" y="{_TOP + 8}" text-anchor="end">{number(y[1])}</text>'
+            f'<text x="{_LEFT - 4}" y="{bottom}" text-anchor="end">{number(y[0])}</text>'
+            f'<text x="{_LEFT - 4}" y="{_TOP + 8}" text-anchor="end">{number(y[1])}</text>'
             f'<text x="12" y="{(_TOP + bottom) / 2}" transform="rotate(-90 12 {(_TOP + bottom) / 2})" text-anchor="middle">{html.escape(y[2])}</text>')
 
 
@@ -69,7 +70,8 @@ def bars(title: str, edges: Sequence[float], counts: Sequence[int], x: str, y: s
         if count:
             left = to_x(edges[place])
             out.append(f'<rect x="{left:.1f}" y="{to_y(count):.1f}" width="{max(0.5, to_x(edges[place + 1]) - left - 0.5):.1f}" '
-                       f'height="{to_y(0) - to_y(count):.1f}" fill="{_COLOURS[0]}"><title>{number(edges[place])} to {number(edges[place + 1])}: {count}</title></rect>')
+                       f'height="{to_y(0) - to_y(count):.1f}" fill="{_COLOURS[0]}">'
+                       f'<title>{number(edges[place])} to {number(edges[place + 1])}: {count}</title></rect>')
     return "".join(out)
 
 
@@ -105,6 +107,7 @@ def grid(title: str, rows: Dict[str, List[Optional[float]]], x: str) -> str:
         for at, value in enumerate(values):
             if value is not None and math.isfinite(value):
                 share = max(0.0, min(100.0, value)) / 100.0
-                out.append(f'<rect x="{left + (right - left) * at / columns:.1f}" y="{top:.1f}" width="{(right - left) / columns + 0.1:.2f}" height="{tall:.1f}" '
+                out.append(f'<rect x="{left + (right - left) * at / columns:.1f}" y="{top:.1f}" width="{(right - left) / columns + 0.1:.2f}" '
+                           f'height="{tall:.1f}" '
                            f'fill="rgb({round(255 - 225 * share)},{round(255 - 150 * share)},{round(255 - 75 * share)})"/>')
     return "".join(out)

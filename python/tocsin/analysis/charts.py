@@ -76,7 +76,10 @@ class MetricsHistogram(_Chart):
         data = {key: counted([row["value"] for row in rows], 0.0, 2.0, 50) for key, rows in found.items()}
         edges = [2.0 * place for place in range(51)]
         busiest = max(found.items(), key=lambda one: math.fsum(row["value"] for row in one[1]) / len(one[1]), default=None)
-        told = f"; the busiest is {' '.join(busiest[0])}, {number(math.fsum(row['value'] for row in busiest[1]) / len(busiest[1]))} % on average" if busiest else ""
+        told = ""
+        if busiest is not None:
+            mean = math.fsum(row["value"] for row in busiest[1]) / len(busiest[1])
+            told = f"; the busiest is {' '.join(busiest[0])}, {number(mean)} % on average"
         self._show("Utilization", f"{sum(map(sum, data.values()))} samples of {len(data)} series{told}.", data,
                    [chart.bars(" ".join(key), edges, counts, "utilization in %", "samples") for key, counts in data.items()])
         return self

@@ -20,6 +20,8 @@ _NAMES = 1000
 _BUCKET = {"width": INTEGER, "n": INTEGER, "min": REAL, "max": REAL, "first": REAL, "last": REAL, "mean": REAL, "nan": INTEGER, "posinf": INTEGER,
            "neginf": INTEGER, "bad_step": INTEGER}
 _SILENCE = 60.0  # seconds
+_SETTLED = 3.0  # seconds after the last record, when all values are kept
+_LISTEN = 2.0  # seconds of the stream before it is asked again, as an ended run sends no event
 
 
 class ServedSource:
@@ -138,6 +140,7 @@ class ServedTrial(Trial):
         self._asked = -math.inf
         self._last: Dict[Tuple[str, str], int] = {}  # by mode and worker: the newest step
         self.details: Dict[str, Any] = {}
+        self._rows = -1  # of the last answer
         self.refresh()
 
     def refresh(self) -> None:
@@ -160,7 +163,9 @@ class ServedTrial(Trial):
         self._saved, self._by_step, self._steps_of = [], {}, {}
         for place, key in enumerate(sorted(of, key=lambda one: (times[one], one[1]))):
             self.add(SavedStep(mode_of(key[0]), key[1], key[1] if one_mode else place, times[key], of[key]))
-        self.loaded_all_steps = self.details["state"] not in ("running", "idle", "starting", None)
+        # The end of a run may be known a moment before its last values are kept.
+        ended, before, self._rows = self.details["state"] == "ended", self._rows, len(frame)
+        self.loaded_all_steps = ended and (before == self._rows or time.time() - _microseconds(self.details["heard_at"]) / 1e6 > _SETTLED)
 
     def maybe_refresh(self) -> None:
         """At most once a second."""
@@ -182,7 +187,7 @@ class ServedTrial(Trial):
             left = end - time.monotonic()
             if left <= 0:
                 raise StepNotYetAvailable(max(required_steps), mode_of(mode))
-            for event in self._server.events(left, types="tick,run", run=self.run):
+            for event in self._server.events(min(left, _LISTEN), types="tick,run", run=self.run):
                 if event in ("hello", "tick", "run", "reset"):
                     steps = len(self._saved)
                     self.refresh()
