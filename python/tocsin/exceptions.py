@@ -89,3 +89,27 @@ class RuleEvaluationConditionMet(RuleError):
         self.rule_name, self.step, self.end_of_rule = rule_name, step, end_of_rule
         super().__init__(f"the condition of {rule_name or 'the rule'} is met"
                          + (f" at step {step}" if step is not None else ""))
+
+
+class NoMoreProfilerData(RuleError):
+    """The run has ended, and has no samples or spans from this time on."""
+
+    def __init__(self, timestamp=None):
+        self.timestamp = timestamp
+        super().__init__("no more samples and spans" + (f" from {timestamp} on" if timestamp is not None else ""))
+
+
+class InvalidCollectionConfiguration(RuleError):
+    """A collection by this name holds nothing."""
+
+    def __init__(self, c_name=""):
+        self.c_name = c_name
+        super().__init__(f"the collection {c_name} holds nothing")
+
+
+class IndexReaderException(RuleError):
+    """A recording cannot be read."""
+
+
+class MissingCollectionFiles(RuleError, FileNotFoundError):
+    """There is no recording at this place."""

@@ -16,6 +16,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIG = "CollectionConfig DebuggerHookConfig ReductionConfig SaveConfig SaveConfigMode"
 OFFERED = {
     "tocsin": "EXIT_STOPPED Hook Rule StopRequest __version__ get_hook unwatch watch DebugHookConfig " + CONFIG,
+    "tocsin.analysis": "Frame Heatmap Issue MergedTimeline MetricsHistogram NoProfilerData NotInstalled PandasFrame PandasFrameAnalysis Profile "
+                       "Resource Server ServerError StatsBy StepHistogram StepTimelineChart TimelineCharts TrainingJob create_trial export issues "
+                       "no_refresh refresh runs",
     "tocsin.arrays": "describe dtype_code fill",
     "tocsin.core.collection": "CollectionKeys",
     "tocsin.core.logger": "get_logger",
@@ -45,6 +48,28 @@ OFFERED = {
     "tocsin.sink": "Sink TRAINING",
     "tocsin.sklearn": "Training history watch",
     "tocsin.smdebug": "Collection CollectionKeys Hook create_from_json_file create_trial del_hook get_hook modes set_hook " + CONFIG,
+    "tocsin.smdebug.analysis": "",
+    "tocsin.smdebug.analysis.utils": "no_refresh refresh",
+    "tocsin.smdebug.core": "",
+    "tocsin.smdebug.core.collection": "CollectionKeys",
+    "tocsin.smdebug.core.modes": "ModeKeys",
+    "tocsin.smdebug.exceptions": "IndexReaderException InvalidWorker MissingCollectionFiles NoMoreData NoMoreProfilerData StepUnavailable "
+                                 "RuleEvaluationConditionMet StepNotYetAvailable TensorUnavailable TensorUnavailableForStep",
+    "tocsin.smdebug.profiler": "",
+    "tocsin.smdebug.profiler.analysis.notebook_utils.heatmap": "Heatmap",
+    "tocsin.smdebug.profiler.analysis.notebook_utils.metrics_histogram": "MetricsHistogram",
+    "tocsin.smdebug.profiler.analysis.notebook_utils.step_histogram": "StepHistogram",
+    "tocsin.smdebug.profiler.analysis.notebook_utils.step_timeline_chart": "StepTimelineChart",
+    "tocsin.smdebug.profiler.analysis.notebook_utils.timeline_charts": "TimelineCharts",
+    "tocsin.smdebug.profiler.analysis.notebook_utils.training_job": "TrainingJob",
+    "tocsin.smdebug.profiler.analysis.utils.merge_timelines": "MergedTimeline",
+    "tocsin.smdebug.profiler.analysis.utils.pandas_data_analysis": "PandasFrameAnalysis Resource StatsBy",
+    "tocsin.smdebug.profiler.analysis.utils.profiler_data_to_pandas": "PandasFrame",
+    "tocsin.smdebug.pytorch": "Hook SaveConfig modes",
+    "tocsin.smdebug.rules": "Rule invoke_rule",
+    "tocsin.smdebug.rules.rule": "Rule",
+    "tocsin.smdebug.rules.rule_invoker": "invoke_rule",
+    "tocsin.smdebug.trials": "Trial create_trial",
     "tocsin.tensorboard": "NoTensorBoard export histogram_of main scalars_of",
     "tocsin.trace": "main read",
     "tocsin.transformers": "TocsinCallback",

@@ -31,7 +31,7 @@ modes = _modes.ModeKeys
 
 def create_trial(*args: Any, **kwargs: Any) -> Any:
     """:func:`tocsin.trials.create_trial`; only loaded when it is called, as a training process needs none."""
-    from tocsin.rules.recording import create_trial as create
+    from tocsin.analysis.opening import create_trial as create
     return create(*args, **kwargs)
 
 

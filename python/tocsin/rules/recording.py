@@ -3,16 +3,22 @@
 import json
 import os
 import sqlite3
+import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from tocsin import wire
+from tocsin.exceptions import IndexReaderException, MissingCollectionFiles, StepNotYetAvailable
+from tocsin.reading import records
 from tocsin.reading.launches import Launches
 from tocsin.reading.raw import RawTensors
 from tocsin.reading.tensors import _ROLES, _STATISTICS, MODES
-from .trial import ModeKeys, Row, SavedStep, Trial, mode_of
+from .changes import Changes
+from .completeness import Completeness
+from .trial import ModeKeys, Row, SavedStep, StepState, Trial, mode_of
 
 _COLUMNS = ("count", "sum", "sumsq", "m2", "abs_sum", "min", "max", "nan", "posinf", "neginf", "zero", "negative")
-_PART = 1000  # records that one query reads
+_MODE_NUMBERS = {mode_of(name): number for number, name in MODES.items()}
+_SILENCE = 60.0  # seconds; a run that lives writes a heartbeat every 5 s
 _UNSCALED = 1 << 18
 _LOSS_SCALE = wire.xxh64(b"loss_scale")
 
@@ -20,14 +26,24 @@ _LOSS_SCALE = wire.xxh64(b"loss_scale")
 def create_trial(path: str, name: Optional[str] = None, profiler: bool = False, output_dir: Optional[str] = None,
                  range_steps: Optional[Tuple[int, int]] = None, run: Optional[str] = None) -> Trial:
     """What a run has saved to a directory. ``run``: uid or the beginning of one; None: the newest run in it.
-    ``range_steps``: global steps from, up to without. Raises FileNotFoundError where there is no recording."""
+    ``range_steps``: global steps from, up to without. Raises MissingCollectionFiles (a FileNotFoundError) where there is no recording."""
+    del output_dir  # of the original's profiler
     if profiler:
-        raise ValueError("a trial has tensors and scalars; samples of the system are judged by built-in rules")
-    return RecordedTrial(path, name or os.path.basename(os.path.normpath(path)), range_steps, run)
+        raise ValueError("a trial has tensors and scalars; tocsin.analysis.PandasFrame has samples and spans")
+    if "://" in path:
+        raise ValueError(f"{path} is no directory: tocsin.trials.create_trial opens it")
+    directory = directory_of(path)
+    return RecordedTrial(directory, name or os.path.basename(os.path.normpath(directory)), range_steps, run)
+
+
+def directory_of(path: str) -> str:
+    """Of a directory, or of the file in it."""
+    return (os.path.dirname(path) or ".") if os.path.basename(path) == "telemetry.db" else path
 
 
 class RecordedTrial(Trial):
-    def __init__(self, directory: str, name: str, range_steps: Optional[Tuple[int, int]], run: Optional[str]) -> None:
+    def __init__(self, directory: str, name: str, range_steps: Optional[Tuple[int, int]], run: Optional[str],
+                 read: bool = True) -> None:
         super().__init__(name)
         self._directory = directory
         self._path = os.path.join(directory, "telemetry.db")
@@ -38,40 +54,75 @@ class RecordedTrial(Trial):
         self._roles: Dict[int, str] = {}
         self._runs: Dict[str, Dict[Tuple[ModeKeys, int], SavedStep]] = {}  # newest last
         self._launches: Dict[str, Launches] = {}  # by uid
+        self._complete: Dict[str, Completeness] = {}  # by run
+        self._heard = 0  # the newest record's time, UTC ns
         self._jobs: Dict[str, str] = {}
         self._scale: Dict[Tuple[str, int], float] = {}
         if not os.path.exists(self._path):
-            raise FileNotFoundError(f"there is no recording in {directory}: {self._path} is missing")
-        self.refresh()
+            raise MissingCollectionFiles(f"there is no recording in {directory}: {self._path} is missing")
+        if read:
+            self._fill_what_is_new()
 
     def refresh(self) -> None:
-        if self._read():
+        self._fill_what_is_new()
+
+    def _fill_what_is_new(self) -> None:
+        before = self._next
+        try:
+            for number, value in records.since(self._path, self._next):
+                self._next = number + 1
+                self._take(value)
+        except sqlite3.DatabaseError as error:
+            raise IndexReaderException(f"{self._path} cannot be read: {error}") from error
+        if self._next != before:
             self._fill()
 
-    maybe_refresh = refresh
+    def complete(self, saved: SavedStep) -> bool:
+        return self.loaded_all_steps or self._complete[self.run].complete(_MODE_NUMBERS[saved.mode], saved.step)
 
-    def _read(self) -> bool:
-        before = self._next
-        database = sqlite3.connect(f"file:{self._path}?mode=ro", uri=True, timeout=10)
-        try:
-            while True:
-                part = database.execute("SELECT id, value FROM telemetry WHERE id >= ? ORDER BY id LIMIT ?",
-                                        (self._next, _PART)).fetchall()
-                for number, value in part:
-                    self._next = number + 1
-                    self._take(value)
-                if len(part) < _PART:
-                    return self._next != before
-        finally:
-            database.close()
+    def missing_workers(self, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> List[str]:
+        """Who has not passed this step yet: names of workers, and ``rank 3`` of those that were never heard."""
+        self.maybe_refresh()
+        saved = self._by_step.get((mode_of(mode), step))
+        if self.loaded_all_steps or saved is None:
+            return []
+        names, ranks = self._complete[self.run].behind(_MODE_NUMBERS[saved.mode], saved.step)
+        return sorted(map(self._name, names)) + [f"rank {rank}" for rank in ranks]
+
+    def wait_for_steps(self, required_steps: List[int], mode: ModeKeys = ModeKeys.GLOBAL,
+                       timeout: Optional[float] = None) -> None:
+        """Returns when all workers have passed these steps. Sleeps until the run writes. StepUnavailable: it was not saved, and a later
+        one was; NoMoreData: the run ended before it; StepNotYetAvailable: not within ``timeout`` seconds, or nobody writes any more
+        (a run that lives writes every 5 s; after 60 s of silence it counts as lost)."""
+        if any(self.has_passed_step(step, mode) is StepState.NOT_YET_AVAILABLE for step in required_steps):
+            end = None if timeout is None else time.monotonic() + timeout
+            with Changes(self._directory) as changes:
+                for step in required_steps:
+                    self._wait_for(step, mode, end, changes)
+        super().wait_for_steps(required_steps, mode)
+
+    def _wait_for(self, step: int, mode: ModeKeys, end: Optional[float], changes: Changes) -> None:
+        pause = 0.01  # a commit shows a moment after the write that the kernel tells of, and nobody tells of that
+        while True:
+            self._fill_what_is_new()  # also within no_refresh: waiting means to read
+            if self.has_passed_step(step, mode) is not StepState.NOT_YET_AVAILABLE:
+                return
+            left = self._heard / 1e9 + _SILENCE - time.time()
+            if end is not None:
+                left = min(left, end - time.monotonic())
+            if left <= 0:
+                raise StepNotYetAvailable(step, mode_of(mode))
+            pause = 0.01 if changes.wait(min(left, pause)) else min(2 * pause, 1.0)
 
     def _take(self, value: Optional[bytes]) -> None:
         try:
             frame = wire.decode_frame(value or b"")
         except wire.WireError:
             return  # JSON of another producer, or damaged: the server says so
+        self._heard = max(self._heard, frame.header["time"])
         uid = str(frame.header["run"])
         run = f"{uid}/{self._launches.setdefault(uid, Launches()).attempt_of(frame)}"
+        self._complete.setdefault(run, Completeness()).hear(frame)
         for entry in frame.entries:
             self._names[entry["hash"]] = entry
         if frame.kind == wire.LIFECYCLE:

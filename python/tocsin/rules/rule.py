@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from tocsin.exceptions import RuleEvaluationConditionMet
 from tocsin.modes import ModeKeys
 from . import saving
+from .refreshing import no_refresh
 from .trial import Tensor, Trial
 
 MOST_ISSUES = 1000  # at one step
@@ -117,11 +118,12 @@ class Rule:
         self._issues = []
         try:
             self.base_trial.wait_for_steps([step])
-            self.req_tensors.clear()
-            self.set_required_tensors(step)
-            self.req_tensors.fetch()
-            if self.invoke_at_step(step) and not self._issues:
-                self.issue()
+            with no_refresh(self.trials):
+                self.req_tensors.clear()
+                self.set_required_tensors(step)
+                self.req_tensors.fetch()
+                if self.invoke_at_step(step) and not self._issues:
+                    self.issue()
         except RuleEvaluationConditionMet:
             if not self._issues:
                 self.issue()

@@ -1,5 +1,6 @@
 """Steps of a run that were saved, and the tensors in them."""
 
+import logging
 import math
 import re
 from enum import Enum
@@ -17,6 +18,7 @@ except ImportError:  # the numbers are then plain ones
     numpy = None  # type: ignore[assignment]
 
 REDUCTIONS = ("min", "max", "mean", "std", "variance", "sum", "prod", "median", "l1", "l2")
+_log = logging.getLogger("tocsin.trials")
 _MODES = {"train": ModeKeys.TRAIN, "eval": ModeKeys.EVAL, "predict": ModeKeys.PREDICT, "global": ModeKeys.GLOBAL}
 
 
@@ -120,6 +122,7 @@ class Trial:
         self._collections: Dict[str, Dict[str, None]] = {}
         self._tensors: Optional[RawTensors] = None
         self._wait = 0.0
+        self.frozen = 0  # above 0: reads nothing new (refreshing.py)
 
     # How it is filled
 
@@ -152,7 +155,13 @@ class Trial:
     def refresh(self) -> None:
         """Reads what is new; here it comes by itself."""
 
-    maybe_refresh = refresh
+    def maybe_refresh(self) -> None:
+        if not self.frozen:
+            self.refresh()
+
+    def complete(self, saved: SavedStep) -> bool:
+        """Every worker has passed this step; here only such steps are given."""
+        return True
 
     def read_elements_with(self, tensors: Optional[RawTensors], wait: float = 0.0) -> None:
         """Where the elements of this run's tensors are read; each is waited for so many seconds at most."""
@@ -175,9 +184,12 @@ class Trial:
         raise StepUnavailable(step, mode_of(mode))
 
     def steps(self, mode: ModeKeys = ModeKeys.GLOBAL, show_incomplete_steps: bool = False) -> List[int]:
-        return sorted(step for of, step in self._by_step if of is mode_of(mode))
+        self.maybe_refresh()
+        return sorted(step for (of, step), saved in self._by_step.items()
+                      if of is mode_of(mode) and (show_incomplete_steps or self.complete(saved)))
 
     def modes(self) -> List[ModeKeys]:
+        self.maybe_refresh()
         return [mode for mode in ModeKeys if any(saved.mode is mode for saved in self._saved)]
 
     def mode(self, global_step: int) -> ModeKeys:
@@ -198,6 +210,7 @@ class Trial:
                      collection: Union[None, str, Collection] = None) -> List[str]:
         if regex is not None and collection is not None:
             raise ValueError("give regex or collection, not both")
+        self.maybe_refresh()
         saved = self._saved if step is None else [self._find(step, mode)]
         if mode_of(mode) is not ModeKeys.GLOBAL:
             saved = [one for one in saved if one.mode is mode_of(mode)]
@@ -208,6 +221,9 @@ class Trial:
         if regex is not None:
             patterns = [re.compile(one) for one in ([regex] if isinstance(regex, str) else regex)]
             names = {name for name in names if any(pattern.match(name) for pattern in patterns)}
+        if not names and (regex is not None or collection is not None):
+            _log.warning("no tensor of %s matches %s", self.name or "the trial",
+                         f"regex {regex}" if regex is not None else f"collection {getattr(collection, 'name', collection)}")
         return sorted(names)
 
     def resolve(self, name: str) -> Optional[str]:
@@ -226,9 +242,11 @@ class Trial:
         return None
 
     def has_tensor(self, name: str) -> bool:
+        self.maybe_refresh()
         return self.resolve(name) is not None
 
     def tensor(self, name: str) -> "Tensor":
+        self.maybe_refresh()
         known = self.resolve(name)
         if known is None:
             raise TensorUnavailable(name)
@@ -238,6 +256,7 @@ class Trial:
         return [self.tensor(name) for name in self.tensor_names()]
 
     def workers(self) -> List[str]:
+        self.maybe_refresh()
         return sorted({worker for saved in self._saved for of in saved.rows.values() for worker in of})
 
     @property
@@ -264,13 +283,16 @@ class Trial:
         return max(self.steps(), default=-1)
 
     def has_passed_step(self, step: int, mode: ModeKeys = ModeKeys.GLOBAL) -> StepState:
-        if (mode_of(mode), step) in self._by_step:
-            return StepState.AVAILABLE
-        if self.loaded_all_steps or any(known > step for known in self.steps(mode)):
+        later = any(known > step for known in self.steps(mode))
+        saved = self._by_step.get((mode_of(mode), step))
+        if saved is not None:
+            return StepState.AVAILABLE if self.loaded_all_steps or self.complete(saved) else StepState.NOT_YET_AVAILABLE
+        if self.loaded_all_steps or later:
             return StepState.UNAVAILABLE
         return StepState.NOT_YET_AVAILABLE
 
-    def wait_for_steps(self, required_steps: List[int], mode: ModeKeys = ModeKeys.GLOBAL) -> None:
+    def wait_for_steps(self, required_steps: List[int], mode: ModeKeys = ModeKeys.GLOBAL,
+                       timeout: Optional[float] = None) -> None:
         """Never waits: a step that has not come yet is one that the rule is asked for later."""
         for step in required_steps:
             state = self.has_passed_step(step, mode)
@@ -315,7 +337,7 @@ class Tensor:
         return rows[worker]
 
     def steps(self, mode: ModeKeys = ModeKeys.GLOBAL, show_incomplete_steps: bool = False) -> List[int]:
-        return [step for step, _ in self._all(mode)]
+        return [step for step, saved in self._all(mode) if show_incomplete_steps or self._trial.complete(saved)]
 
     def workers(self, step_num: int, mode: ModeKeys = ModeKeys.GLOBAL) -> List[str]:
         saved = self._trial._find(step_num, mode)

@@ -1,6 +1,6 @@
 """smdebug's names over tocsin's hook (docs/collections.md)."""
 
-from .compat.smdebug import (
+from tocsin.compat.smdebug import (
     Collection, CollectionConfig, CollectionKeys, DebuggerHookConfig, Hook, ReductionConfig, SaveConfig, SaveConfigMode,
     create_from_json_file, create_trial, del_hook, get_hook, modes, set_hook,
 )

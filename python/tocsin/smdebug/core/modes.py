@@ -1,0 +1,5 @@
+"""``smdebug.core.modes``."""
+
+from tocsin.modes import ModeKeys
+
+__all__ = ["ModeKeys"]

@@ -1,0 +1,5 @@
+"""``smdebug.profiler.analysis.notebook_utils.heatmap``."""
+
+from tocsin.analysis.charts import Heatmap
+
+__all__ = ["Heatmap"]
