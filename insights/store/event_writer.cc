@@ -195,8 +195,12 @@ void EventWriter::saw(const KeptRecord& kept, const core::Issue& issue) {
   }
   keep(kept, slot, "issue", run);
   note_run(issue.run.uid);
+  hear_of_run(issue, run);
+}
+
+// A producer may tell of a run that nobody has begun.
+void EventWriter::hear_of_run(const core::Issue& issue, const std::string& run) {
   if (issue.run.uid.nil()) return;
-  // A producer may tell of a run that nobody has begun.
   if (known_runs_.size() >= kMostKnownRuns) known_runs_.clear();
   if (!known_runs_.insert(issue.run.uid).second) return;
   do_->first_heard.bind(1, std::string_view(run)).bind(2, std::string_view(issue.run.job));

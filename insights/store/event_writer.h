@@ -65,6 +65,7 @@ class EventWriter {
   std::int64_t keep(const KeptRecord& kept, std::string_view slot, std::string_view kind,
                     std::string_view run);
   void note_run(const core::RunUid& run);
+  void hear_of_run(const core::Issue& issue, const std::string& run);
   void forget_run(const std::string& uid);
 
   std::unique_ptr<StoreLock> lock_;

@@ -1,4 +1,4 @@
-"""What a query asks for: ``metric("loss"){mode="train"}``, as rules select (docs/rules/custom.md)."""
+"""What a query asks for: ``metric("loss"){mode="train"}``, as rules select (docs/custom-rules.md)."""
 
 import re
 from typing import Any, Dict, List, NamedTuple, Optional, Pattern, Tuple
