@@ -232,19 +232,8 @@ std::vector<ApiRoute> series_routes(ApiDesk& desk) {
            [&desk](const ApiCall& call) { return show_series(desk, call); },
            series_parameters(),
            {},
-           {{200, "the series", "Series"}}}};
-  {
-    {200, "the series", "Series"}, { 304, "you have them already: If-None-Match names their ETag" }
-  }
-}
-, {
-  "GET", "/api/v1/runs/{run}/names", ApiRole::viewer,
-      "List names of a run's series, in the order of their appearance",
-      [&desk](const ApiCall& call) { return list_names(desk, call); }, std::move(names), {}, {
-    { 200, "the names", "SeriesNames" }
-  }
-}
-};
+           {{200, "the series", "Series"},
+            {304, "you have them already: If-None-Match names their ETag"}}}};
 }
 
 }  // namespace tocsin::app
