@@ -172,7 +172,7 @@ TEST(CommandLine, OutputJsonIsTheOneFlagForMachines) {
 const std::set<std::string> kReadNoRecords{
     "init",      "check", "topics export", "rules list", "rules describe", "schema",
     "version",   "up",    "collect",       "route",      "completion",     "run",
-    "send-test", "test",  "routes tree"};
+    "send-test", "test",  "routes tree",   "config show"};
 
 TEST(CommandLine, FromNamesWhatIsReadEverywhere) {
   const CommandLine line;
