@@ -283,10 +283,11 @@ core::Status EventWriter::commit(const std::vector<core::Position>& positions) {
 }
 
 void EventWriter::forget_run(const std::string& uid) {
+  static constexpr const char* kToldEvents =
+      "DELETE FROM event WHERE seq IN"
+      " (SELECT seq FROM told WHERE key IN (SELECT key FROM issue WHERE run = ?))";
   for (const char* sql :
-       {"DELETE FROM event WHERE seq IN (SELECT seq FROM told WHERE key IN (SELECT key FROM issue"
-        " WHERE run = ?))",
-        "DELETE FROM told WHERE key IN (SELECT key FROM issue WHERE run = ?)",
+       {kToldEvents, "DELETE FROM told WHERE key IN (SELECT key FROM issue WHERE run = ?)",
         "DELETE FROM report_of_issue WHERE key IN (SELECT key FROM issue WHERE run = ?)",
         "DELETE FROM issue WHERE run = ?", "DELETE FROM event WHERE run = ?",
         "DELETE FROM run WHERE uid = ?"}) {
