@@ -50,14 +50,14 @@ bool SeriesWriter::forget_tensors() {
   if (!oldest.next()) return false;
   const std::int64_t id = oldest.integer(0);
   oldest.reset();
+  static constexpr const char* kCountedDown =
+      "UPDATE run SET tensors_gone = 1, families = families -"
+      " (SELECT count(*) FROM family f WHERE f.run = run.id AND f.kind = 1) WHERE id = ?";
   for (const char* sql :
        {"DELETE FROM chunk WHERE family IN (SELECT id FROM family WHERE run = ? AND kind = 1)",
         "DELETE FROM piece WHERE family IN (SELECT id FROM family WHERE run = ? AND kind = 1)",
         "DELETE FROM rollup WHERE family IN (SELECT id FROM family WHERE run = ? AND kind = 1)",
-        "UPDATE run SET tensors_gone = 1, families = families - (SELECT count(*) FROM family f "
-        "WHERE"
-        " f.run = run.id AND f.kind = 1) WHERE id = ?",
-        "DELETE FROM family WHERE run = ? AND kind = 1"}) {
+        kCountedDown, "DELETE FROM family WHERE run = ? AND kind = 1"}) {
     StoreStatement gone = database_->prepare(sql);
     gone.bind(1, id).run();
   }
