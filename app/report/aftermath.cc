@@ -83,6 +83,7 @@ std::string checkpoint_words(const core::StopTold& stop) {
 
 Aftermath::Aftermath(const RunReport& about)
     : run_(about.run.uid),
+      attempt_(about.run.attempt),
       issues_(keys_of(about)),
       messages_(HistoryFilter{{}, {}, {}, [this](const core::IssueRef& ref) {
                                 return issues_.count(ref.issue_key) > 0;
@@ -101,7 +102,8 @@ void Aftermath::tell(RunReport& into) {
   view_.close_ended();
   into.messages.emplace();
   const auto stop = view_.stops().find(run_);
-  if (stop != view_.stops().end()) {
+  // A stop of the attempt before says nothing of this one.
+  if (stop != view_.stops().end() && stop->second.command.attempt == attempt_) {
     into.stop = stop->second.told;
     if (!into.checkpoint) into.checkpoint = stop->second.checkpoint;
   }

@@ -1,6 +1,7 @@
 // What came of the issues of one run: who was told, and whether it was stopped.
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <string>
 
@@ -21,6 +22,7 @@ class Aftermath {
 
  private:
   core::RunUid run_;
+  std::uint32_t attempt_;
   std::set<std::string> issues_;  // keys
   DeliveryHistory messages_;
   TopicView view_;
