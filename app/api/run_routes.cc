@@ -122,6 +122,16 @@ HttpAnswer show_history(ApiDesk& desk, const ApiCall& call) {
                    "\n"};
 }
 
+HttpAnswer list_rules(ApiDesk& desk, const ApiCall& call) {
+  HttpAnswer refusal;
+  const auto found = find_run(desk, call, refusal);
+  if (!found) return refusal;
+  return {200, core::to_json(ValueMap{{"run", run_row(found->line, found->issues)},
+                                      {"items", found->story.rules()},
+                                      {"as_of", core::to_rfc3339(desk.clock.now())}}) +
+                   "\n"};
+}
+
 ApiParameter run_in_path() {
   ApiParameter out{"run", ParameterType::text, "its uid, or the beginning of it"};
   out.in_path = true;
@@ -215,7 +225,15 @@ std::vector<ApiRoute> run_routes(ApiDesk& desk) {
            of_desk(show_history),
            {run_in_path()},
            {},
-           {{200, "what happened", "RunHistory"}}}};
+           {{200, "what happened", "RunHistory"}}},
+          {"GET",
+           "/api/v1/runs/{run}/rules",
+           kViewer,
+           "Show how each rule stands in a run: what it judged, what it lacks",
+           of_desk(list_rules),
+           {run_in_path()},
+           {},
+           {{200, "by name", "RunRules"}}}};
 }
 
 }  // namespace tocsin::app

@@ -139,6 +139,8 @@ void RunStory::note_event(const insights::KeptRecord& kept) {
          began ? "the run started" : "the run ended",
          began ? std::to_string(job->world_size) + " ranks" : job->outcome,
          {{"step", integer_or_null(job->step)}});
+  } else if (const auto* rule = std::get_if<core::RuleStatusEvent>(&decoded->event)) {
+    rules_.saw(*rule);
   }
 }
 
@@ -197,17 +199,6 @@ Value RunStory::stop(const std::string& run) const {
                                      {"heard", std::int64_t{told.answers.heard}},
                                      {"stopped", std::int64_t{told.answers.stopped}},
                                      {"refused", std::int64_t{told.answers.refused}}}}};
-}
-
-ValueList RunStory::rules() const {
-  ValueList out;
-  for (const auto& [key, rule] : view_.rules()) {
-    out.push_back(ValueMap{{"rule", rule.rule},
-                           {"status", std::string(core::to_string(rule.status))},
-                           {"reason", word_or_null(rule.reason)},
-                           {"missing", ValueList(rule.missing.begin(), rule.missing.end())}});
-  }
-  return out;
 }
 
 }  // namespace tocsin::app

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/api/histories.h"
+#include "app/api/rule_standings.h"
 #include "app/view/topic_view.h"
 #include "core/value.h"
 #include "insights/insights.h"
@@ -22,8 +23,8 @@ class RunStory {
   [[nodiscard]] const RecentDeliveries& deliveries() const { return deliveries_; }
   /// The stop of the run and what came of it; null: nobody asked.
   [[nodiscard]] core::Value stop(const std::string& run) const;
-  /// Rules that have something to tell, with their status.
-  [[nodiscard]] core::ValueList rules() const;
+  /// Each rule that spoke, with what it judged and what it lacks.
+  [[nodiscard]] core::ValueList rules() const { return rules_.rows(); }
   /// What happened, newest first: {time, kind, text, detail, key, step, state}.
   [[nodiscard]] core::ValueList history() const;
 
@@ -35,6 +36,7 @@ class RunStory {
 
   TopicView view_;
   RecentDeliveries deliveries_;
+  RuleStandings rules_;
   core::ValueList lines_;  // oldest first
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/delivery_type.h"
 #include "core/fields/outbox.h"
 #include "core/replay.h"
 
@@ -73,8 +74,7 @@ ReplayPlan plan_replay(core::Notification notification, const TopicView& view,
                        const ReplayTerms& terms, core::WallTime now) {
   ReplayPlan out{std::move(notification), {}};
   core::Notification& message = out.notification;
-  if (message.type == "stop_training" || message.type == "profile_training" ||
-      message.type == "raise_capture" || message.type == "adjust") {
+  if (core::commands_a_run(message.type)) {
     out.refused = "a command to a run is not sent again: a run is stopped by tocsin stop RUN";
     return out;
   }

@@ -16,7 +16,8 @@ constexpr std::string_view kRunColumns =
     " (SELECT count(*) FROM issue i WHERE i.run = uid AND NOT shadow),"
     " coalesce((SELECT max(severity) FROM issue i WHERE i.run = uid AND NOT shadow), -1),"
     " (SELECT count(DISTINCT e.slot) FROM told t JOIN event e ON e.seq = t.seq WHERE t.key IN"
-    "   (SELECT key FROM issue WHERE run = uid) AND e.slot LIKE '%/delivered') FROM run ";
+    "   (SELECT key FROM issue WHERE run = uid) AND e.kind = 'delivery'"
+    "   AND e.slot LIKE '%/delivered') FROM run ";
 
 constexpr std::string_view kIssueColumns =
     "SELECT key, event_id, run, rule, coalesce(mode, ''), coalesce(tensor, ''),"

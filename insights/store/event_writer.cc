@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/delivery_type.h"
 #include "core/episode.h"
 #include "core/json.h"
 #include "insights/store/database.h"
@@ -249,7 +250,7 @@ void EventWriter::saw(const KeptRecord& kept, const core::Delivery& delivery) {
       keep(kept,
            "delivery/" + delivery.notification_id + "/" + std::to_string(delivery.attempt) + "/" +
                std::string(core::to_string(delivery.state)),
-           "delivery", "");
+           core::tells_people(delivery.type) ? "delivery" : "deed", "");
   for (const core::IssueRef& issue : delivery.issues) {
     do_->put_told.bind(1, std::string_view(issue.issue_key)).bind(2, seq);
     do_->put_told.bind(3, std::string_view(issue.event_id));

@@ -9,15 +9,13 @@ from tests.support.kafka import Kafka
 from tests.support.program import Server
 
 
-@pytest.fixture
-def server(tmp_path):
-    """server(config_text, ...) starts one; everything started ends with the test."""
+def started_in(folder):
     started = []
 
     def start(config, *arguments, role="up", preexec=None):
         path = config
         if not isinstance(config, pathlib.Path):
-            path = tmp_path / f"tocsin-{len(started)}.yaml"
+            path = folder / f"tocsin-{len(started)}.yaml"
             path.write_text(config)
         started.append(Server(path, *arguments, role=role, preexec=preexec))
         return started[-1]
@@ -26,6 +24,18 @@ def server(tmp_path):
     for one in started:
         if one.process.poll() is None:
             one.kill()
+
+
+@pytest.fixture
+def server(tmp_path):
+    """server(config_text, ...) starts one; everything started ends with the test."""
+    yield from started_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def module_server(tmp_path_factory):
+    """As `server`, for tests of one file that only look: what it started ends with the last of them."""
+    yield from started_in(tmp_path_factory.mktemp("server"))
 
 
 @pytest.fixture

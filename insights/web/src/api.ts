@@ -43,9 +43,13 @@ export interface IssuePage {
   issue: Issue; deliveries: Delivery[]; evidence: Evidence | null; run: RunRow | null; stop: Stop | null;
   issues_of_run: IssueRow[]; as_of: string;
 }
+export interface RuleRow {
+  rule: string; type: string; version: string; status: string; reason: string | null; missing: string[];
+  evaluations: Record<string, number>; summary: Record<string, unknown> | null; time: string;
+}
 export interface RunPage {
   run: RunRow; issues: IssueRow[]; stop: Stop | null; deliveries: Delivery[]; as_of: string;
-  rules: { rule: string; status: string; reason: string | null; missing: string[] }[];
+  rules: RuleRow[];
 }
 export interface HistoryLine {
   time: string; kind: string; text: string; detail: string | null; key?: string; severity?: string;

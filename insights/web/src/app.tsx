@@ -1,10 +1,15 @@
 // The frame, and which screen an address names.
 import { render } from "preact";
 import { follow, live, sign_in } from "./api";
+import { CompareScreen } from "./compare";
 import { IssueScreen } from "./issue";
+import { IssuesScreen } from "./issues";
+import { Keys } from "./keys";
+import { is_dark, theme, turn_theme, turn_zone, zone } from "./look";
 import { Link } from "./parts";
 import { place } from "./place";
 import { HistoryScreen, RunScreen } from "./run";
+import { RulesScreen } from "./rules";
 import { RunsScreen } from "./runs";
 import { SystemScreen } from "./system";
 import { TensorsScreen } from "./tensors";
@@ -14,8 +19,11 @@ function Screen() {
   const [room, first, second] = parts;
   if (!room) return <RunsScreen />;
   if (room === "system") return <SystemScreen />;
+  if (room === "compare") return <CompareScreen />;
+  if (room === "issues" && !first) return <IssuesScreen />;
   if (room === "issues" && first) return <IssueScreen issue_key={first} episode={second ?? "newest"} />;
   if (room === "runs" && first && second === "tensors") return <TensorsScreen uid={first} />;
+  if (room === "runs" && first && second === "rules") return <RulesScreen uid={first} />;
   if (room === "runs" && first) return second === "history" ? <HistoryScreen uid={first} /> : <RunScreen uid={first} />;
   return <p>There is no such page. <Link to="/">Runs</Link></p>;
 }
@@ -24,8 +32,11 @@ function App() {
   return (
     <>
       <a class="skip" href="#main">To the content</a>
-      <nav class="bar" aria-label="main"><b>tocsin</b><Link to="/">Runs</Link><Link to="/system">System</Link>
-        <span class={live.value ? "live good" : "live dim"} role="status">{live.value ? "● live" : "○ not live"}</span></nav>
+      <nav class="bar" aria-label="main"><b>tocsin</b><Link to="/">Runs</Link><Link to="/issues">Issues</Link><Link to="/system">System</Link>
+        <span class={live.value ? "live good" : "live dim"} role="status" aria-label={live.value ? "live" : "not live"}>{live.value ? "●" : "○"}<span class="word"> {live.value ? "live" : "not live"}</span></span>
+        <button type="button" class="quiet" title={`times are ${zone.value}`} onClick={turn_zone}>{zone.value === "UTC" ? "UTC" : "Local"}</button>
+        <button type="button" class="quiet" aria-label={is_dark() && theme.value !== "light" ? "light theme" : "dark theme"} onClick={turn_theme}>◐</button>
+        <Keys /></nav>
       <main id="main"><Screen /></main>
     </>
   );

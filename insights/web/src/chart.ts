@@ -1,4 +1,5 @@
 // Lines over steps, drawn by uPlot. Nobody else knows that library.
+import { is_dark } from "./look";
 import uPlot from "uplot";
 
 // One line: at x the mean of a bucket, with its least and greatest. `null`: nothing finite is there.
@@ -16,9 +17,9 @@ const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3]];
 export const MARK_SIGNS = { sign: "◇", alarm: "■", stop: "▼", checkpoint: "◆" };
 const LANE = 8;  // CSS pixels under the lines, for what is no number
 
-const dark = () => matchMedia("(prefers-color-scheme: dark)").matches;
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-export const colour_of = (at: number) => (dark() ? COLOURS.dark : COLOURS.light)[at % 8]!;
+export const dashes_of = (at: number) => DASHES[(at >> 3) % 4]!;
+export const colour_of = (at: number) => (is_dark() ? COLOURS.dark : COLOURS.light)[at % 8]!;
 
 export function short(value: number): string {
   const size = Math.abs(value);
@@ -76,7 +77,7 @@ function series_of(lines: Line[]): { series: uPlot.Series[]; bands: uPlot.Band[]
   lines.forEach((line, at) => {
     const stroke = colour_of(at);
     series.push({ label: line.label, stroke, width: line.faint ? 1 : 2, alpha: line.faint ? 0.45 : 1,
-      dash: line.faint ? [3, 4] : DASHES[(at >> 3) % 4] });
+      dash: line.faint ? [3, 4] : dashes_of(at) });
     for (let edge = 0; edge < 2; edge += 1) series.push({ stroke: "transparent", width: 0, points: { show: false } });
     if (line.low) bands.push({ series: [3 * at + 3, 3 * at + 2], fill: stroke + "33" });
   });
@@ -102,7 +103,7 @@ export class Chart {
   show(lines: Line[], marks: Mark[], log: boolean, from: number, to: number): void {
     this.lines = lines;
     this.marks = marks;
-    const shape = `${log}${dark()}${lines.map((line) => `${line.label}/${line.low !== null}/${line.faint}`).join()}`;
+    const shape = `${log}${is_dark()}${lines.map((line) => `${line.label}/${line.low !== null}/${line.faint}`).join()}`;
     if (shape !== this.shape) {
       this.shape = shape;
       this.log = log;

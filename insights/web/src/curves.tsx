@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, Refused, ticks, type IssueRow, type Stop } from "./api";
 import { Chart, colour_of, MARK_SIGNS, type Mark } from "./chart";
 import { charts_of, exactly, lines_of, marks_of, read_out, sentence, usual_names, type Curve, type Curves, type Name } from "./curve_data";
+import { watch_theme } from "./look";
 import { place, set_query, set_queries } from "./place";
 
 const MOST_NAMES = 4;  // until somebody chooses
@@ -35,19 +36,22 @@ export function Figure({ name, mode, curves, answer, marks, log, zoom }:
   const [at, set_at] = useState<number | null>(null);
   const act = useRef(zoom);
   act.current = zoom;
+  const show = useRef<() => void>(() => {});
   const lines = lines_of(curves);
   const labels = lines.map((line) => line.label);
   useEffect(() => {
     const made = new Chart(box.current!, { point: set_at, range: (from, to) => act.current?.({ from, to }), whole: () => act.current?.({ from: null, to: null }) }, log);
     chart.current = made;
-    return () => made.leave();
+    const left = watch_theme(() => show.current());
+    return () => { left(); made.leave(); };
   }, []);
   // The steps that were asked for; of all steps, those that there are, with the marks behind the last one.
   const first = zoom ? answer.from : Math.min(...curves.map((one) => one.x0[0] ?? 0));
   const last = Math.max(...curves.map((one) => one.x0[one.x0.length - 1] ?? 0)) + answer.width;
   const end = !zoom ? last : place.value.query.has("to") ? answer.to :
     Math.max(Math.min(answer.to, last), ...marks.map((mark) => mark.x <= answer.to + answer.width * 10 ? mark.x + 2 : 0));
-  useEffect(() => { chart.current?.show(lines, marks, log, first, end); }, [answer, marks, log, name]);
+  show.current = () => chart.current?.show(lines, marks, log, first, end);
+  useEffect(() => show.current(), [answer, marks, log, name]);
   const key = (event: KeyboardEvent) => {
     const one = chart.current;
     const acts: Record<string, () => void> = { ArrowLeft: () => one?.step(-1), ArrowRight: () => one?.step(1), PageUp: () => one?.step(-20),

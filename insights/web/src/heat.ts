@@ -1,4 +1,5 @@
 // A heat map on a canvas: one pixel per cell, then blown up; what is not finite is hatched, what is not there is chequered.
+import { watch_theme } from "./look";
 import { MARK_SIGNS, type Mark } from "./chart";
 import { HIGHEST, NOT_FINITE, NOT_POSITIVE, NOTHING, row_words, type Heat } from "./heat_data";
 
@@ -73,18 +74,18 @@ export class HeatCanvas {
   private cursor: [number, number] | null = null;
   private layers: HTMLCanvasElement[] = [];  // colours, not finite, nothing
   private readonly watch: ResizeObserver;
-  private readonly theme = matchMedia("(prefers-color-scheme: dark)");
+  private readonly unwatch: () => void;
   private readonly again = () => this.draw();
 
   constructor(private readonly box: HTMLElement, private readonly events: HeatEvents, private readonly most: number) {
     box.append(this.canvas);
     this.watch = new ResizeObserver(() => this.draw());
     this.watch.observe(box);
-    this.theme.addEventListener("change", this.again);
+    this.unwatch = watch_theme(this.again);
     this.canvas.addEventListener("pointermove", (event) => this.at(event, (row, column) => this.point(row, column)));
     this.canvas.addEventListener("click", (event) => this.at(event, (row, column) => { this.point(row, column); this.events.choose(row, column); }));
   }
-  leave(): void { this.watch.disconnect(); this.theme.removeEventListener("change", this.again); this.canvas.remove(); }
+  leave(): void { this.watch.disconnect(); this.unwatch(); this.canvas.remove(); }
 
   show(heat: Heat, marks: Mark[], selected: string | null): void {
     if (heat !== this.heat)

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { changed, Refused, sign_in, type IssueRow } from "./api";
+import { moment_words, zone } from "./look";
 import { go } from "./place";
 
 const LETTER: Record<string, string> = { critical: "C", error: "E", warning: "W", info: "i" };
@@ -28,8 +29,10 @@ export function IssueLink({ issue }: { issue: IssueRow }) {
 
 export function Moment({ at }: { at: string | null }) {
   if (!at) return <span>–</span>;
-  return <time dateTime={at} title={at}>{at.slice(0, 10)} {at.slice(11, 19)} UTC</time>;
+  return <time dateTime={at} title={at}>{moment_words(at, zone.value)}</time>;
 }
+
+export const told_words = (count: number) => (count > 0 ? `${count} ${count === 1 ? "message" : "messages"} delivered` : "nobody was told");
 
 export function ago(at: string): string {
   const seconds = Math.max(0, (Date.now() - Date.parse(at)) / 1000);

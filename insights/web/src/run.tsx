@@ -1,6 +1,7 @@
 // A run: is it healthy, was it stopped, what happened to it in order.
 import { ask, type HistoryLine, type RunPage, type RunRow } from "./api";
 import { CurvePanel } from "./curves";
+import { Headline } from "./headline";
 import { Asked, IssueLink, Link, Moment, Panel, Severity } from "./parts";
 import { Head } from "./run_head";
 import { Done, Told } from "./told";
@@ -9,9 +10,9 @@ export function RunScreen({ uid }: { uid: string }) {
   return (
     <Asked<RunPage> name={`/runs/${uid}`} load={() => ask(`/runs/${encodeURIComponent(uid)}`)}>{(answer) => {
       document.title = `${answer.run.job ?? answer.run.uid} · Tocsin`;
-      const failing = answer.rules.filter((rule) => rule.reason || rule.missing.length > 0);
       return <>
         <Head run={answer.run} at="overview" />
+        <Headline page={answer} />
         <CurvePanel id="curves" title="Curves" uid={answer.run.uid} issues={answer.issues} stop={answer.stop} />
         <Panel title={`Issues ${answer.issues.length}`}>
           {answer.issues.length === 0 ? <p class="good">None.</p> :
@@ -20,8 +21,6 @@ export function RunScreen({ uid }: { uid: string }) {
                 <span class="dim"> {one.status === "firing" ? "firing" : "over"}{one.first_sign && ", first sign"}</span></li>))}</ul>}
         </Panel>
         <div class="columns"><Done stop={answer.stop} /><Told deliveries={answer.deliveries} /></div>
-        {failing.length > 0 && <Panel title="Rules that lack something">
-          <ul class="lines">{failing.map((rule) => <li key={rule.rule}><b>{rule.rule}</b> {rule.status}: {[rule.reason, ...rule.missing].filter(Boolean).join(", ")}</li>)}</ul></Panel>}
       </>;
     }}</Asked>
   );

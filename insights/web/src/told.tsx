@@ -2,11 +2,13 @@
 import type { Delivery, Stop } from "./api";
 import { Moment, Panel } from "./parts";
 
-// Of each message its end; an attempt that is still to be followed by another stays until then. A stop is
-// what was done.
+// What commands a run is what was done, and numbers are no message.
+const TELLS_NOBODY = new Set(["stop_training", "profile_training", "raise_capture", "adjust", "publish_metric"]);
+
+// Of each message its end; an attempt that is still to be followed by another stays until then.
 function newest(deliveries: Delivery[]): Delivery[] {
   const by_message = new Map<string, Delivery>();
-  for (const one of deliveries) if (one.type !== "stop_training") by_message.set(`${one.integration} ${one.reason}`, one);
+  for (const one of deliveries) if (!TELLS_NOBODY.has(one.type)) by_message.set(`${one.integration} ${one.reason}`, one);
   return [...by_message.values()];
 }
 

@@ -137,6 +137,23 @@ TEST_F(EventStoreTest, AnEpisodeIsFoundByTheNumberThatPeopleWereTold) {
   EXPECT_EQ(ask->runs(std::nullopt, 10).size(), 1);  // known by its issue alone
 }
 
+TEST_F(EventStoreTest, NobodyIsToldByACommandToTheRun) {
+  auto store = writer();
+  const core::Issue first = issue("iss_1", core::IssueStatus::firing);
+  store->saw(kept(1), job(core::JobPhase::started, kNoon));
+  store->saw(kept(2), first);
+  core::Delivery stop = told("ntf_1", first, 1);
+  stop.type = "stop_training";
+  store->saw(kept(3), stop);
+  ASSERT_TRUE(store->commit({}));
+  EXPECT_EQ(reader()->runs(std::nullopt, 10).at(0).told, 0);
+  core::Delivery mail = told("ntf_2", first, 1);
+  mail.type = "email";
+  store->saw(kept(4), mail);
+  ASSERT_TRUE(store->commit({}));
+  EXPECT_EQ(reader()->runs(std::nullopt, 10).at(0).told, 1);
+}
+
 TEST_F(EventStoreTest, AnEndIsAnEndAndHeartbeatsTakeOneRow) {
   auto store = writer();
   store->saw(kept(1), job(core::JobPhase::started, kNoon));
