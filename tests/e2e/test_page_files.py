@@ -1,10 +1,13 @@
 """The page's committed files are those that its sources make: told without Node by their hashes, with npm byte by byte."""
 import gzip
 import hashlib
+import itertools
 import pathlib
+import re
 import shutil
 import subprocess
 
+import numpy
 import pytest
 
 WEB = pathlib.Path(__file__).resolve().parents[2] / "insights" / "web"
@@ -40,3 +43,39 @@ def test_a_new_build_gives_the_same_bytes(tmp_path):
     subprocess.run(["node", "build.mjs"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
     built = {path.name: path.read_bytes() for path in (tmp_path / "dist").iterdir()}
     assert built == {path.name: path.read_bytes() for path in (WEB / "dist").iterdir()}
+
+
+# Machado and others (2009), at full strength: what is seen without red, green and blue cones.
+SIGHTS = {"all": numpy.eye(3),
+          "protanopia": numpy.array([[.152286, 1.052583, -.204868], [.114503, .786281, .099216], [-.003882, -.048116, 1.051998]]),
+          "deuteranopia": numpy.array([[.367322, .860646, -.227968], [.280085, .672501, .047413], [-.011820, .042940, .968881]]),
+          "tritanopia": numpy.array([[1.255528, -.076749, -.178779], [-.078411, .930809, .147602], [.004733, .691367, .303900]])}
+TO_XYZ = numpy.array([[.4124564, .3575761, .1804375], [.2126729, .7151522, .0721750], [.0193339, .1191920, .9503041]])
+
+
+def light_of(colour):
+    """Linear red, green and blue of "#rrggbb"."""
+    values = numpy.array([int(colour[at:at + 2], 16) / 255 for at in (1, 3, 5)])
+    return numpy.where(values <= .04045, values / 12.92, ((values + .055) / 1.055) ** 2.4)
+
+
+def lab_of(light):
+    """CIE L*a*b*, D65: a distance of 2 can just be seen side by side."""
+    xyz = TO_XYZ @ light / [.95047, 1, 1.08883]
+    x, y, z = numpy.where(xyz > .008856, numpy.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return numpy.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("theme,ground", [("light", "#ffffff"), ("dark", "#1d2125")])
+def test_u26_eight_lines_are_told_apart_with_each_kind_of_sight(theme, ground):
+    text = (WEB / "src" / "chart.ts").read_text()
+    colours = re.findall(r"#[0-9a-f]{6}", re.search(theme + r": \[(.*?)\]", text, re.DOTALL).group(1))
+    assert len(colours) == 8
+    for sight, matrix in SIGHTS.items():
+        seen = [lab_of(numpy.clip(matrix @ light_of(colour), 0, 1)) for colour in colours]
+        for (i, a), (j, b) in itertools.combinations(enumerate(seen), 2):
+            assert numpy.linalg.norm(a - b) > 20, f"{colours[i]} and {colours[j]} with {sight}"
+    behind = (TO_XYZ @ light_of(ground))[1]
+    for colour in colours:
+        bright, dim = sorted([(TO_XYZ @ light_of(colour))[1] + .05, behind + .05], reverse=True)
+        assert bright / dim >= 3, f"{colour} on {ground}"

@@ -1,8 +1,9 @@
 // What a person can do about an issue from its page: acknowledge, silence, say yes or no to a stop, stop the run.
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ask, changed, tell, type Issue, type IssuePage, type RunRow, type Status, type WaitingStop } from "./api";
+import { ask, tell, type Issue, type IssuePage, type RunRow, type Status, type WaitingStop } from "./api";
 import { Panel, SignIn } from "./parts";
+import { changed } from "./stream";
 
 const LADDER = ["viewer", "operator", "stopper", "admin"];
 const may = (who: Status | null, role: string) =>

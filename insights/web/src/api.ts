@@ -1,6 +1,4 @@
-// Questions to /api/v1, and the one stream that says when to ask again.
-import { signal } from "@preact/signals";
-
+// Questions to /api/v1, and changes by it.
 export interface IssueRow {
   key: string; episode: number; event_id: string; rule: string; severity: string; status: string;
   first_sign: boolean; summary: string; attempt: number; mode: string | null; step: number | null;
@@ -87,37 +85,4 @@ export async function sign_in(token: string): Promise<void> {
   if (answer.ok) return;
   const body = await answer.json().catch(() => ({}));
   throw new Refused(answer.status, body.detail ?? "the token was refused");
-}
-
-// Counts up whenever a run has changed: who shows one asks again.
-export const changed = signal(0);
-export const live = signal(false);
-// By run, counts up whenever it has new values.
-export const ticks = signal<ReadonlyMap<string, number>>(new Map());
-let stream: EventSource | null = null;
-
-function open_stream(): void {
-  stream = new EventSource("/api/v1/stream");
-  let due = 0;
-  const soon = () => {
-    if (due) return;
-    due = window.setTimeout(() => { due = 0; changed.value += 1; }, 250);
-  };
-  stream.addEventListener("hello", () => { live.value = true; soon(); });
-  for (const type of ["run", "silence", "reset"]) stream.addEventListener(type, soon);
-  stream.addEventListener("tick", (event) => {
-    const { uid } = JSON.parse((event as MessageEvent<string>).data) as { uid: string };
-    ticks.value = new Map(ticks.value).set(uid, (ticks.value.get(uid) ?? 0) + 1);
-  });
-  stream.onerror = () => { live.value = false; };
-}
-
-// A hidden tab holds no connection: a browser has six for all tabs of a server.
-export function follow(): void {
-  const look = () => {
-    if (document.hidden) { stream?.close(); stream = null; live.value = false; }
-    else if (!stream) open_stream();
-  };
-  document.addEventListener("visibilitychange", look);
-  look();
 }

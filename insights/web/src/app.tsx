@@ -1,6 +1,6 @@
 // The frame, and which screen an address names.
 import { render } from "preact";
-import { follow, live, sign_in } from "./api";
+import { sign_in } from "./api";
 import { CompareScreen } from "./compare";
 import { IssueScreen } from "./issue";
 import { IssuesScreen } from "./issues";
@@ -13,6 +13,7 @@ import { RulesScreen } from "./rules";
 import { RunsScreen } from "./runs";
 import { SystemScreen } from "./system";
 import { TensorsScreen } from "./tensors";
+import { follow, live } from "./stream";
 
 function Screen() {
   const parts = place.value.path.split("/").filter(Boolean).map(decodeURIComponent);

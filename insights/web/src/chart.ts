@@ -11,8 +11,9 @@ export interface Line {
 export interface Mark { x: number; kind: "sign" | "alarm" | "stop" | "checkpoint"; text: string }
 export interface Events { point: (x: number | null) => void; range: (from: number, to: number) => void; whole: () => void }
 
-const COLOURS = { light: ["#0b5cad", "#b34a00", "#1a6b35", "#7a1fa2", "#006a72", "#8a5000", "#a01656", "#4c5662"],
-  dark: ["#7db7f5", "#ffb077", "#7fd196", "#d3a0f0", "#6cd3dc", "#f0c674", "#f59ac2", "#bcc4cc"] };
+// Told apart with each kind of colour blindness (tests/e2e/test_page_files.py computes it).
+const COLOURS = { light: ["#0334d4", "#c28402", "#006f4e", "#c436a0", "#32264e", "#745600", "#2f93f8", "#551003"],
+  dark: ["#35c1ff", "#cdb006", "#188b66", "#b75ea6", "#cffff9", "#ffff1e", "#8a6dff", "#bf5b1f"] };
 const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3]];
 export const MARK_SIGNS = { sign: "◇", alarm: "■", stop: "▼", checkpoint: "◆" };
 const LANE = 8;  // CSS pixels under the lines, for what is no number
@@ -93,7 +94,7 @@ export class Chart {
   private shape = "";
   private readonly watch: ResizeObserver;
 
-  constructor(private readonly box: HTMLElement, private readonly events: Events, private log: boolean) {
+  constructor(private readonly box: HTMLElement, private readonly events: Events, private log: boolean, private readonly together = "") {
     this.plot = this.made();
     this.watch = new ResizeObserver(() => this.plot.setSize(this.size()));
     this.watch.observe(box);
@@ -124,7 +125,8 @@ export class Chart {
     this.put(x[Math.min(x.length - 1, Math.max(0, now + by))]!);
   }
   put(x: number): void {
-    this.plot.setCursor({ left: this.plot.valToPos(x, "x"), top: 10 });
+    // The third tells charts that follow the same cursor; it is not among the types.
+    (this.plot.setCursor as (at: { left: number; top: number }, fire: boolean, tell: boolean) => void)({ left: this.plot.valToPos(x, "x"), top: 10 }, true, true);
     this.point(x);
   }
   zoom(by: number): void {
@@ -161,7 +163,7 @@ export class Chart {
       scales: { x: { time: false }, y: { distr: this.log ? 3 : 1, range: (_, min, max) => this.y_range(min, max) } },
       axes: [axis({ values: (_, all) => all.map((x) => Number.isInteger(x) ? String(x) : "") }),
         axis({ size: 64, values: (_, all) => all.map((y) => y === null ? "" : axis_number(y)) })],
-      cursor: { drag: { x: true, y: false, setScale: false }, points: { show: (plot, at) => at % 3 === 1 ? uPlot_point(plot, at) : (undefined as unknown as HTMLElement) } },
+      cursor: { ...(this.together ? { sync: { key: this.together } } : {}), drag: { x: true, y: false, setScale: false }, points: { show: (plot, at) => at % 3 === 1 ? uPlot_point(plot, at) : (undefined as unknown as HTMLElement) } },
       hooks: {
         draw: [(plot) => this.draw(plot)],
         setCursor: [(plot) => {

@@ -1,12 +1,13 @@
 // Runs side by side: from which step on does this one differ from that one?
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask, changed, Refused, type RunPage, type RunRow } from "./api";
+import { ask, Refused, type RunPage, type RunRow } from "./api";
 import { Chart, colour_of, dashes_of, short } from "./chart";
 import { curve_of, differences, first_apart, lines_of_runs, modes_of, run_words, type Axis, type Compared } from "./compare_data";
 import { exactly, facts_of, usual_names, type Curves, type Name } from "./curve_data";
 import { watch_theme } from "./look";
 import { Link, Panel, SignIn } from "./parts";
 import { place, set_query } from "./place";
+import { changed } from "./stream";
 
 const MOST_RUNS = 8;
 const AXES: [Axis, string][] = [["step", "step"], ["time", "seconds since the first value"], ["fraction", "share of the run, in thousandths"]];

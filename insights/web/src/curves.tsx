@@ -1,10 +1,11 @@
 // Curves of a run: charts with marks, a range that is zoomed into, and what else could be shown.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask, Refused, ticks, type IssueRow, type Stop } from "./api";
+import { ask, Refused, type IssueRow, type Stop } from "./api";
 import { Chart, colour_of, MARK_SIGNS, type Mark } from "./chart";
 import { charts_of, exactly, lines_of, marks_of, read_out, sentence, usual_names, type Curve, type Curves, type Name } from "./curve_data";
 import { watch_theme } from "./look";
 import { place, set_query, set_queries } from "./place";
+import { ticks } from "./stream";
 
 const MOST_NAMES = 4;  // until somebody chooses
 const MOST_CHARTS = 6;
@@ -40,7 +41,7 @@ export function Figure({ name, mode, curves, answer, marks, log, zoom }:
   const lines = lines_of(curves);
   const labels = lines.map((line) => line.label);
   useEffect(() => {
-    const made = new Chart(box.current!, { point: set_at, range: (from, to) => act.current?.({ from, to }), whole: () => act.current?.({ from: null, to: null }) }, log);
+    const made = new Chart(box.current!, { point: set_at, range: (from, to) => act.current?.({ from, to }), whole: () => act.current?.({ from: null, to: null }) }, log, `steps of ${mode}`);
     chart.current = made;
     const left = watch_theme(() => show.current());
     return () => { left(); made.leave(); };
@@ -61,13 +62,15 @@ export function Figure({ name, mode, curves, answer, marks, log, zoom }:
     event.preventDefault();
     acts[event.key]!();
   };
+  // All charts follow one cursor; the one that has it speaks.
+  const mine = box.current !== null && (document.activeElement === box.current || box.current.matches(":hover"));
   const said = curves.map((curve, which) => sentence(curve, labels[which]!, answer));
   const hidden = log ? lines.reduce((sum, line) => sum + line.mid.filter((value) => value !== null && value <= 0).length, 0) : 0;
   return (
     <figure class="chart" data-name={name} data-mode={mode}>
       <h3>{name}{mode !== "train" && ` · ${mode}`}{lines.length > 1 && <span class="keys">{lines.map((line, which) => (
         <span key={which}><i style={{ background: colour_of(which) }} /> {line.label}</span>))}</span>}</h3>
-      <p class="read" aria-live="polite">{at === null ? " " : read_out(curves, labels, at, answer.width)}</p>
+      <p class="read" aria-live={mine ? "polite" : "off"}>{at === null ? " " : read_out(curves, labels, at, answer.width)}</p>
       <div class="plot" ref={box} tabIndex={0} role="img" onKeyDown={key}
         aria-label={`${said.join(" ")} ${marks.map((mark) => mark.text).join(". ")} Arrow keys read values, plus and minus zoom, 0 shows all steps.`} />
       <figcaption class="dim">{said.map((text, which) => <p key={which}>{text}</p>)}{hidden > 0 && <p>{hidden} values of 0 or below are not on a logarithmic scale.</p>}</figcaption>
@@ -133,13 +136,16 @@ export function CurvePanel({ uid, issues, stop, only, around, id, title }:
   const mark_text = JSON.stringify(marks);
   const kept = useRef<{ text: string; marks: Mark[] }>({ text: "[]", marks: [] });
   if (kept.current.text !== mark_text) kept.current = { text: mark_text, marks };
-  const zoom = (range: Range) => set_queries({ from: range.from === null ? "" : String(range.from), to: range.to === null ? "" : String(range.to), steps: range.from === null && around != null ? "all" : "" });
   const error = names.error ?? curves.error;
   if (error instanceof Refused && error.status === 401) return null;  // the screen asks who this is
   const answer = curves.answer;
   const all = charts_of(answer?.series ?? [], shown);
   const drawn = chosen === null ? all.slice(0, only === undefined ? MOST_CHARTS : 1) : all;
   const main = all[0]?.mode;
+  // A range that reaches to the newest step follows it.
+  const newest = Math.max(0, ...items.filter((one) => shown.includes(one.name) && one.modes.includes(main ?? "train")).map((one) => one.last_step));
+  const behind = asked && to !== null && newest >= to ? newest - to + 1 : 0;
+  const zoom = (range: Range) => set_queries({ from: range.from === null ? "" : String(range.from), to: range.to === null || range.to > newest ? "" : String(range.to), steps: range.from === null && around != null ? "all" : "" });
   return (
     <section class="panel curves" id={id}>
       <h2>{title}</h2>
@@ -147,6 +153,7 @@ export function CurvePanel({ uid, issues, stop, only, around, id, title }:
       {names.answer && items.length === 0 && <p class="dim">No scalar was logged yet: <code>hook.log(loss=…)</code></p>}
       {answer && items.length > 0 && <>
         <p class="tools"><span>steps {answer.from} to {Math.min(answer.to - 1, Math.max(...answer.series.map((one) => (one.x0[one.x0.length - 1] ?? 0) + answer.width - 1)))}</span>
+          {behind > 0 && <button type="button" onClick={() => zoom({ from: Math.max(0, newest + 1 - (to! - (from ?? 0))), to: null })}>{behind} new {behind === 1 ? "step" : "steps"} →</button>}
           {(asked || near) && <button type="button" onClick={() => zoom({ from: null, to: null })}>All steps</button>}
           <button type="button" aria-pressed={log} onClick={() => set_query("log", log ? "" : "true")}>Logarithmic</button></p>
         <Marks marks={kept.current.marks} />

@@ -1,9 +1,10 @@
 // Small parts that several screens share.
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { changed, Refused, sign_in, type IssueRow } from "./api";
+import { Refused, sign_in, type IssueRow } from "./api";
 import { moment_words, zone } from "./look";
 import { go } from "./place";
+import { changed } from "./stream";
 
 const LETTER: Record<string, string> = { critical: "C", error: "E", warning: "W", info: "i" };
 

@@ -1,6 +1,7 @@
 // Tocsin itself: which version serves, and whom it knows.
-import { ask, live, type Status } from "./api";
+import { ask, type Status } from "./api";
 import { Asked, Moment, Panel } from "./parts";
+import { live } from "./stream";
 
 export function SystemScreen() {
   return (

@@ -1,6 +1,6 @@
 // All tensors of a run: which are abnormal, from which step on, in which direction does it spread?
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ask, Refused, ticks, type RunPage } from "./api";
+import { ask, Refused, type RunPage } from "./api";
 import { short } from "./chart";
 import { Figure, Marks, useAsked } from "./curves";
 import { exactly, marks_of, type Curves, type Name } from "./curve_data";
@@ -10,6 +10,7 @@ import { HealthBars, type Health } from "./health";
 import { Asked } from "./parts";
 import { place, set_queries, set_query } from "./place";
 import { Head } from "./run_head";
+import { ticks } from "./stream";
 
 const STATS = ["l2", "mean", "std", "min", "max", "abs_max", "abs_mean", "zero", "negative", "nan", "posinf", "neginf"];
 const SIGNED = new Set(["mean", "min", "max"]);  // a logarithm would hide half of them

@@ -1,0 +1,65 @@
+// What changes, as the server tells it: one stream for all windows of a browser, of which one holds it and tells the others.
+import { signal } from "@preact/signals";
+
+// Counts up whenever a run has changed: who shows one asks again.
+export const changed = signal(0);
+export const live = signal(false);
+// By run, counts up whenever it has new values.
+export const ticks = signal<ReadonlyMap<string, number>>(new Map());
+
+type Told = { type: "hello" | "changed" | "lost" | "anybody" } | { type: "tick"; uid: string };
+
+let due = 0;
+function soon(): void {
+  if (due) return;
+  due = window.setTimeout(() => { due = 0; changed.value += 1; }, 250);
+}
+
+function hear(told: Told): void {
+  if (document.hidden) return;
+  if (told.type === "tick") ticks.value = new Map(ticks.value).set(told.uid, (ticks.value.get(told.uid) ?? 0) + 1);
+  if (told.type === "hello") live.value = true;
+  if (told.type === "lost") live.value = false;
+  if (told.type === "hello" || told.type === "changed") soon();
+}
+
+// Gives what closes it.
+function open_stream(tell: (told: Told) => void): () => void {
+  const stream = new EventSource("/api/v1/stream");
+  stream.addEventListener("hello", () => tell({ type: "hello" }));
+  for (const type of ["run", "silence", "reset"]) stream.addEventListener(type, () => tell({ type: "changed" }));
+  stream.addEventListener("tick", (event) => tell({ type: "tick", uid: (JSON.parse((event as MessageEvent<string>).data) as { uid: string }).uid }));
+  stream.onerror = () => tell({ type: "lost" });
+  return () => stream.close();
+}
+
+// A browser has six connections for all windows of a server over HTTP/1.1: the window that has the lock holds the stream.
+function share(): () => void {
+  const channel = new BroadcastChannel("tocsin.stream");
+  const stop = new AbortController();
+  let release = () => {};
+  let holds = false;
+  const tell = (told: Told) => { hear(told); channel.postMessage(told); };
+  channel.onmessage = (event: MessageEvent<Told>) => {
+    if (event.data.type !== "anybody") hear(event.data);
+    else if (holds && live.value) channel.postMessage({ type: "hello" } satisfies Told);
+  };
+  navigator.locks.request("tocsin.stream", { signal: stop.signal }, () => new Promise<void>((done) => {
+    const close = open_stream(tell);
+    holds = true;
+    release = () => { close(); done(); };
+  })).catch(() => undefined);  // left while it waited
+  channel.postMessage({ type: "anybody" } satisfies Told);
+  return () => { stop.abort(); release(); channel.close(); };
+}
+
+// A hidden window holds nothing. Without a secure context there are no locks: each window has a stream of its own.
+export function follow(): void {
+  let leave: (() => void) | null = null;
+  const look = () => {
+    if (document.hidden) { leave?.(); leave = null; live.value = false; }
+    else if (!leave) leave = "locks" in navigator && "BroadcastChannel" in window ? share() : open_stream(hear);
+  };
+  document.addEventListener("visibilitychange", look);
+  look();
+}

@@ -1,0 +1,190 @@
+"""What people complain about in pages of other tools, each a test by its number (tests/complaints.md)."""
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.e2e.test_curves import CONFIG, asked, environment, run_with, train
+from tests.support.hook_support import wait_for
+
+LOSS = ".chart[data-name=loss][data-mode=train]"
+
+
+@pytest.fixture(scope="module")
+def ended(module_server, tmp_path_factory):
+    """A run of 3000 steps that has ended."""
+    folder = tmp_path_factory.mktemp("ended")
+    one = module_server(CONFIG.format(journal=folder / "journal"))
+    one.wait_for("ready")
+    assert train(folder, folder / "journal", 3000).wait(60) == 0
+    uid = run_with(one, 3000)
+    assert uid and wait_for(lambda: asked(one, f"/api/v1/runs/{uid}")["run"]["state"] == "ended", 20)
+    return one, uid
+
+
+@pytest.fixture
+def going(server, tmp_path):
+    """A run that goes on, fifty steps in a second; nothing stops it."""
+    one = server(CONFIG.format(journal=tmp_path / "journal").replace(", actions: [stop]", ""))
+    one.wait_for("ready")
+    job = train(tmp_path, tmp_path / "journal", 100000, 0.02)
+    try:
+        uid = run_with(one, 60)
+        assert uid
+        yield one, uid
+    finally:
+        job.kill()
+        job.wait()
+
+
+def base_of(server):
+    return f"http://{server.wait_for('started')['http']}"
+
+
+def opened(browser, server, path):
+    page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+    page.goto(base_of(server) + path)
+    page.wait_for_selector(f"{LOSS} canvas")
+    page.wait_for_selector(".live.good")
+    return page
+
+
+def shown(page):
+    """Which steps the page says that it shows."""
+    return tuple(int(one) for one in re.search(r"steps (\d+) to (\d+)", page.inner_text("#curves .tools")).groups())
+
+
+def test_u06_zooming_in_brings_single_steps(ended, browser):
+    one, uid = ended
+    page = opened(browser, one, f"/runs/{uid}")
+    assert re.search(r"1 point = (4|8) steps", page.inner_text(f"{LOSS} figcaption"))
+    page.goto(f"{base_of(one)}/runs/{uid}?from=600&to=800")
+    page.wait_for_selector(f"{LOSS} figcaption:has-text('1 point = 1 step.')")
+    assert "greatest 50 at step 700" in page.inner_text(f"{LOSS} figcaption"), "the spike of one step"
+    page.context.close()
+
+
+def test_u10_u11_what_is_no_number_is_counted_with_its_step_at_every_zoom(ended, browser):
+    one, uid = ended
+    page = opened(browser, one, f"/runs/{uid}")
+    for where in ("", "?from=290&to=310", "?from=0&to=2048"):
+        page.goto(f"{base_of(one)}/runs/{uid}{where}")
+        page.wait_for_selector(f"{LOSS} figcaption:has-text('2 not finite, first at step 300')")
+    page.context.close()
+
+
+def test_u22_the_first_screen_asks_little_and_draws_few_charts(ended, browser):
+    one, uid = ended
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    requests = []
+    page.on("request", lambda request: requests.append(request.url) if "/api/" in request.url else None)
+    page.goto(f"{base_of(one)}/runs/{uid}")
+    page.wait_for_selector(f"{LOSS} canvas")
+    page.wait_for_selector(".live.good")
+    page.wait_for_timeout(200)
+    first = [url for url in requests if not url.endswith("/stream")]
+    # The stream says hello once it is there, and everything is asked once more.
+    assert len(set(first)) <= 4 and len(first) <= 8, requests
+    assert 1 <= page.locator(".chart canvas").count() <= 6
+    context.close()
+
+
+def test_u25_one_cursor_over_all_charts(ended, browser):
+    one, uid = ended
+    page = opened(browser, one, f"/runs/{uid}?from=600&to=800")
+    page.wait_for_selector(".chart[data-name=grad_norm] canvas")
+    page.focus(f"{LOSS} .plot")
+    page.keyboard.press("Home")
+    for _ in range(10):
+        page.keyboard.press("ArrowRight")
+    mine = page.inner_text(f"{LOSS} .read")
+    other = page.inner_text(".chart[data-name=grad_norm] .read")
+    assert mine.startswith("step 610:") and other.startswith("step 610:"), (mine, other)
+    value = float(re.match(r"step 610: ([0-9.e-]+)", mine).group(1))
+    assert float(re.match(r"step 610: ([0-9.e-]+)", other).group(1)) == pytest.approx(2 * value, rel=1e-4)
+    assert page.get_attribute(f"{LOSS} .read", "aria-live") == "polite"
+    assert page.get_attribute(".chart[data-name=grad_norm] .read", "aria-live") == "off", "one of them speaks"
+    page.context.close()
+
+
+def test_u30_the_address_shows_the_same_in_another_browser(ended, browser):
+    one, uid = ended
+    page = opened(browser, one, f"/runs/{uid}?from=600&to=800&log=true&v=grad_norm,loss")
+    other = opened(browser, one, page.url.removeprefix(base_of(one)))
+    for each in (page, other):
+        each.wait_for_selector(".chart[data-name=grad_norm] canvas")
+        each.wait_for_timeout(300)
+    boxes = [each.locator("#curves").screenshot() for each in (page, other)]
+    assert boxes[0] == boxes[1], "to the pixel"
+    page.context.close()
+    other.context.close()
+
+
+def test_u18_a_reload_and_new_values_keep_zoom_and_place(going, browser):
+    one, uid = going
+    page = opened(browser, one, f"/runs/{uid}?from=5&to=45")
+    page.evaluate("window.scrollTo(0, 240)")
+    before = shown(page)
+    assert before == (5, 44)
+    page.wait_for_timeout(1500)  # some seventy steps
+    assert shown(page) == before and page.evaluate("window.scrollY") == 240
+    page.reload()
+    page.wait_for_selector(f"{LOSS} canvas")
+    assert shown(page) == before
+    page.click("summary:has-text('Other curves')")
+    page.check(".picker label:has-text('step_seconds') input")
+    page.wait_for_timeout(300)
+    assert shown(page) == before, "adding a curve moves nothing"
+    page.context.close()
+
+
+def test_u19_a_view_of_older_steps_stays_and_says_how_many_are_new(going, browser):
+    one, uid = going
+    page = opened(browser, one, f"/runs/{uid}?from=5&to=45")
+    page.wait_for_selector("button:has-text('new steps →')")
+    first = int(page.inner_text("button:has-text('new steps →')").split()[0])
+    wait_for(lambda: int(page.inner_text("button:has-text('new steps →')").split()[0]) > first, 10)
+    page.click("button:has-text('new steps →')")
+    page.wait_for_function("() => !location.search.includes('to=')")
+    left = shown(page)
+    assert left[0] > 45
+    assert wait_for(lambda: shown(page)[1] > left[1] and shown(page)[0] == left[0], 10), "now it follows"
+    page.context.close()
+
+
+SHORT = """
+import sys, tocsin
+hook = tocsin.watch(run=sys.argv[1], job=sys.argv[1])
+for step in range(5):
+    hook.log(loss=1.0)
+    hook.step()
+hook.close()
+"""
+
+
+def test_u36_ten_windows_of_the_page_are_live(server, browser, tmp_path):
+    one = server(CONFIG.format(journal=tmp_path / "journal"))
+    one.wait_for("ready")
+
+    def short_run(name):
+        subprocess.run([sys.executable, "-c", SHORT, name], env=environment(tmp_path / "journal"), check=True, timeout=60)
+    context = browser.new_context()
+    pages = [context.new_page() for _ in range(10)]
+    streams = []
+    for page in pages:
+        page.on("request", lambda request: streams.append(request.url) if request.url.endswith("/stream") else None)
+        page.goto(base_of(one) + "/")
+    for page in pages:
+        page.wait_for_selector(".live.good")
+    assert len(streams) == 1, "a browser has six connections for all windows of a server"
+    short_run("first")
+    for page in pages:
+        page.wait_for_selector(".run:has-text('first')", timeout=15000)
+    pages[0].close()  # the one that held the stream: another takes over
+    short_run("second")
+    for page in pages[1:]:
+        page.wait_for_selector(".run:has-text('second')", timeout=15000)
+    assert len(streams) == 2
+    context.close()
