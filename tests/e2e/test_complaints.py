@@ -1,4 +1,6 @@
 """What people complain about in pages of other tools, each a test by its number (tests/complaints.md)."""
+import importlib.abc
+import inspect
 import re
 import subprocess
 import sys
@@ -7,6 +9,7 @@ import pytest
 
 from tests.e2e.test_curves import CONFIG, asked, environment, run_with, train
 from tests.support.hook_support import wait_for
+from tests.support.program import ROOT
 
 LOSS = ".chart[data-name=loss][data-mode=train]"
 
@@ -120,6 +123,92 @@ def test_u30_the_address_shows_the_same_in_another_browser(ended, browser):
     assert boxes[0] == boxes[1], "to the pixel"
     page.context.close()
     other.context.close()
+
+
+def ink(page, name, x):
+    """Where a line is drawn at step x: as parts of the height of the plot, 0 at its top."""
+    return page.evaluate("""([name, x]) => {
+      const chart = document.querySelector(`.chart[data-name="${name}"]`);
+      const [canvas, over] = [chart.querySelector("canvas"), chart.querySelector(".u-over")];
+      const [whole, inner, unit] = [canvas.getBoundingClientRect(), over.getBoundingClientRect(), devicePixelRatio];
+      const [from, to] = /steps (\\d+) to (\\d+)/.exec(document.querySelector("#curves .tools").textContent).slice(1).map(Number);
+      const left = Math.round(((inner.left - whole.left) + inner.width * (x - from) / (to - from)) * unit);
+      const [top, height] = [Math.round((inner.top - whole.top) * unit), Math.round(inner.height * unit)];
+      const seen = canvas.getContext("2d").getImageData(left - 1, top, 3, height).data;
+      const rows = new Set();
+      for (let at = 0; at < seen.length; at += 4)  // the first colour of the light theme, #0334d4
+        if (seen[at + 3] > 128 && seen[at] < 80 && seen[at + 1] < 110 && seen[at + 2] > 150) rows.add(Math.floor(at / 4 / 3) / height);
+      return [...rows];
+    }""", [name, x])
+
+
+ODD = """
+import tocsin
+hook = tocsin.watch(run="odd", job="odd")
+nan = float("nan")
+for step in range(61):
+    hook.log(lone=nan if step in (29, 31) else 1.0, small=10.0 ** (step / 5 - 12), giant=1e9 if step == 30 else 1.0 + step / 60)
+    hook.step()
+hook.close()
+"""
+
+
+def test_u11_u13_u15_what_is_drawn_is_what_was_logged(server, browser, tmp_path):
+    one = server(CONFIG.format(journal=tmp_path / "journal"))
+    one.wait_for("ready")
+    subprocess.run([sys.executable, "-c", ODD], env=environment(tmp_path / "journal"), check=True, timeout=60)
+    uid = run_with(one, 61, "giant")
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme="light")
+    page = context.new_page()
+    page.goto(f"{base_of(one)}/runs/{uid}?v=lone,giant,small")
+    for name in ("lone", "giant", "small"):
+        page.wait_for_selector(f".chart[data-name={name}] canvas")
+    page.wait_for_timeout(500)
+    assert shown(page) == (0, 60)
+    assert ink(page, "lone", 30) and not ink(page, "lone", 29) and not ink(page, "lone", 31), "a value between two NaN is a dot"
+    low, high = (sum(rows) / len(rows) for rows in (ink(page, "giant", 5), ink(page, "giant", 55)))
+    assert low - high > 0.4, "the others are not flattened"
+    assert min(ink(page, "giant", 30)) < 0.12, "and what lies beyond is an arrow at the edge"
+    page.click("button:has-text('Logarithmic')")
+    page.wait_for_timeout(500)
+    places = [sum(rows) / len(rows) for rows in (ink(page, "small", step) for step in (10, 30, 50))]  # 1e-10, 1e-6, 1e-2
+    assert places[0] - places[1] == pytest.approx(places[1] - places[2], abs=0.02) and places[0] - places[1] > 0.25, places
+    context.close()
+
+
+def test_u29_chosen_curves_are_there_for_the_next_run_of_the_job(ended, browser, tmp_path):
+    one, uid = ended
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.goto(f"{base_of(one)}/runs/{uid}")
+    page.click("summary:has-text('Other curves')")
+    page.uncheck(".picker label:has-text('lr,') input, .picker label:has-text('lr train') input")
+    page.wait_for_selector(".chart[data-name=lr]", state="detached")
+    page.goto(f"{base_of(one)}/runs/{uid}")  # as a link to another run of the job would
+    page.wait_for_selector(f"{LOSS} canvas")
+    page.wait_for_timeout(300)
+    assert page.locator(".chart[data-name=lr]").count() == 0
+    page.click("summary:has-text('Other curves')")
+    page.click("button:has-text('Usual curves')")
+    page.wait_for_selector(".chart[data-name=lr] canvas")
+    context.close()
+
+
+class Outside(importlib.abc.MetaPathFinder):
+    """Nothing but the standard library and Tocsin can be imported."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in sys.stdlib_module_names | {"tocsin", "sitecustomize"}:
+            return None
+        raise ImportError(f"{name} is not of the standard library")
+
+
+def test_u47_the_analysis_package_needs_nothing_else():
+    program = "import sys, importlib.abc\n" + inspect.getsource(Outside) + "sys.meta_path.insert(0, Outside())\n"
+    done = subprocess.run([sys.executable, "-c", program + "import tocsin.analysis, tocsin.smdebug.trials\n"
+                           "try:\n  import numpy\nexcept ImportError: print('kept out')"],
+                          env={"PYTHONPATH": str(ROOT / "python"), "PATH": "/usr/bin"}, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout == "kept out\n", done.stderr
 
 
 def test_u18_a_reload_and_new_values_keep_zoom_and_place(going, browser):

@@ -72,13 +72,20 @@ function aligned(lines: Line[], log: boolean): uPlot.AlignedData {
   return data as uPlot.AlignedData;
 }
 
+// Values that no line reaches, because nothing finite is beside them: these are dots.
+function lone(plot: uPlot, which: number): number[] | null {
+  const all = ((plot.data[which] ?? []) as (number | null | undefined)[]).flatMap((value, at) => (value === undefined ? [] : [{ value, at }]));  // not of other lines' x
+  const out = all.filter((one, at) => one.value !== null && (all[at - 1]?.value ?? null) === null && (all[at + 1]?.value ?? null) === null);
+  return out.length > 0 ? out.map((one) => one.at) : null;
+}
+
 function series_of(lines: Line[]): { series: uPlot.Series[]; bands: uPlot.Band[] } {
   const series: uPlot.Series[] = [{}];
   const bands: uPlot.Band[] = [];
   lines.forEach((line, at) => {
     const stroke = colour_of(at);
     series.push({ label: line.label, stroke, width: line.faint ? 1 : 2, alpha: line.faint ? 0.45 : 1,
-      dash: line.faint ? [3, 4] : dashes_of(at) });
+      dash: line.faint ? [3, 4] : dashes_of(at), points: { show: false, size: 6, fill: stroke, filter: lone } });
     for (let edge = 0; edge < 2; edge += 1) series.push({ stroke: "transparent", width: 0, points: { show: false } });
     if (line.low) bands.push({ series: [3 * at + 3, 3 * at + 2], fill: stroke + "33" });
   });

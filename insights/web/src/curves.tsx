@@ -4,6 +4,7 @@ import { ask, Refused, type IssueRow, type Stop } from "./api";
 import { Chart, colour_of, MARK_SIGNS, type Mark } from "./chart";
 import { charts_of, exactly, lines_of, marks_of, read_out, sentence, usual_names, type Curve, type Curves, type Name } from "./curve_data";
 import { watch_theme } from "./look";
+import { pin, pinned } from "./pinned";
 import { place, set_query, set_queries } from "./place";
 import { ticks } from "./stream";
 
@@ -84,16 +85,18 @@ export function Marks({ marks }: { marks: Mark[] }) {
   return <ul class="marks">{marks.map((mark, at) => <li key={at}><b class={mark.kind} aria-hidden="true">{MARK_SIGNS[mark.kind]}</b> {mark.text}</li>)}</ul>;
 }
 
-function Picker({ names, shown, total }: { names: Name[]; shown: string[]; total: number }) {
+function Picker({ names, shown, total, job }: { names: Name[]; shown: string[]; total: number; job: string | null }) {
   const [wanted, set_wanted] = useState("");
   const fits = names.filter((one) => one.name.toLowerCase().includes(wanted.toLowerCase()));
-  const turn = (name: string) => set_query("v", (shown.includes(name) ? shown.filter((one) => one !== name) : [...shown, name]).map(encodeURIComponent).join(","));
+  const choose = (chosen: string[]) => { pin(job, chosen); set_query("v", chosen.map(encodeURIComponent).join(",")); };
+  const turn = (name: string) => choose(shown.includes(name) ? shown.filter((one) => one !== name) : [...shown, name]);
   return (
     <details class="picker"><summary>Other curves ({total})</summary>
       <label>Filter <input type="search" value={wanted} onInput={(event) => set_wanted(event.currentTarget.value)} /></label>
       <ul class="lines">{fits.slice(0, 100).map((one) => (
         <li key={one.name}><label><input type="checkbox" checked={shown.includes(one.name)} onChange={() => turn(one.name)} /> {one.name} <span class="dim">{one.modes.join(", ")}, last {String(one.last ?? "–")} at step {one.last_step}</span></label></li>))}</ul>
       {fits.length > 100 && <p class="dim">{fits.length - 100} more: narrow the filter.</p>}
+      {job && pinned(job).length > 0 && <p class="dim">These are shown for the next run of {job} too. <button type="button" onClick={() => choose([])}>Usual curves</button></p>}
     </details>
   );
 }
@@ -111,14 +114,15 @@ export function useAsked<T>(path: string | null, turn: number, load: (path: stri
   return { answer, error };
 }
 
-export function CurvePanel({ uid, issues, stop, only, around, id, title }:
-  { uid: string; issues: IssueRow[]; stop: Stop | null; only?: string | null; around?: number | null; id: string; title: string }) {
+export function CurvePanel({ uid, job, issues, stop, only, around, id, title }:
+  { uid: string; job?: string | null; issues: IssueRow[]; stop: Stop | null; only?: string | null; around?: number | null; id: string; title: string }) {
   const turn = ticks.value.get(uid) ?? 0;
   const run = `/runs/${encodeURIComponent(uid)}`;
   const names = useAsked<{ items: Name[]; total: number }>(`${run}/names?limit=1000`, turn);
   const chosen = place.value.query.get("v");
   const items = names.answer?.items ?? [];
-  const usual = only && items.some((one) => one.name === only) ? [only] : usual_names(items, only === undefined ? MOST_NAMES : 1);
+  const kept_names = only === undefined ? pinned(job ?? null).filter((name) => items.some((one) => one.name === name)) : [];
+  const usual = kept_names.length > 0 ? kept_names : only && items.some((one) => one.name === only) ? [only] : usual_names(items, only === undefined ? MOST_NAMES : 1);
   const shown = chosen !== null && only === undefined ? chosen.split(",").filter(Boolean).map(decodeURIComponent).filter((name) => items.some((one) => one.name === name)) : usual;
   const asked = place.value.query.has("from") || place.value.query.has("to");
   const whole = place.value.query.get("steps") === "all";
@@ -160,7 +164,7 @@ export function CurvePanel({ uid, issues, stop, only, around, id, title }:
         <div class="charts">{drawn.map((one) => (
           <Figure key={`${one.mode} ${one.name}`} {...one} answer={answer} marks={one.mode === main ? kept.current.marks : NONE} log={log} zoom={one.mode === main ? zoom : null} />))}</div>
         {answer.left_out > 0 && <p class="dim">{answer.left_out} more series are not drawn.</p>}
-        {only === undefined && names.answer && <Picker names={items} shown={shown} total={names.answer.total} />}
+        {only === undefined && names.answer && <Picker names={items} shown={shown} total={names.answer.total} job={job ?? null} />}
       </>}
     </section>
   );

@@ -13,7 +13,7 @@ export function RunScreen({ uid }: { uid: string }) {
       return <>
         <Head run={answer.run} at="overview" />
         <Headline page={answer} />
-        <CurvePanel id="curves" title="Curves" uid={answer.run.uid} issues={answer.issues} stop={answer.stop} />
+        <CurvePanel id="curves" title="Curves" uid={answer.run.uid} job={answer.run.job} issues={answer.issues} stop={answer.stop} />
         <Panel title={`Issues ${answer.issues.length}`}>
           {answer.issues.length === 0 ? <p class="good">None.</p> :
             <ul class="lines">{answer.issues.map((one) => (
