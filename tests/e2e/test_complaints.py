@@ -9,6 +9,7 @@ import pytest
 
 from tests.e2e.test_curves import CONFIG, asked, environment, run_with, train
 from tests.support.hook_support import wait_for
+from tests.support.oidc_proxy import OidcProxy
 from tests.support.program import ROOT
 
 LOSS = ".chart[data-name=loss][data-mode=train]"
@@ -241,6 +242,33 @@ def test_u19_a_view_of_older_steps_stays_and_says_how_many_are_new(going, browse
     assert left[0] > 45
     assert wait_for(lambda: shown(page)[1] > left[1] and shown(page)[0] == left[0], 10), "now it follows"
     page.context.close()
+
+
+PROXIED = ("auth: {{proxy: {{trusted: [127.0.0.1/32], secret_file: {file}, user_header: X-Forwarded-User, "
+           "groups_header: X-Forwarded-Groups, roles: {{ml-oncall: operator}}}}}}")
+
+
+def test_u31_a_link_survives_the_login_of_a_proxy(server, browser, tmp_path):
+    (tmp_path / "proxy").write_text("between-the-two-of-us-0123456789")
+    (tmp_path / "proxy").chmod(0o600)
+    one = server(CONFIG.format(journal=tmp_path / "journal").replace("http: {", f"http: {{{PROXIED.format(file=tmp_path / 'proxy')}, "))
+    one.wait_for("ready")
+    assert train(tmp_path, tmp_path / "journal", 400).wait(60) == 0
+    proxy = OidcProxy(one.wait_for("started")["http"], "between-the-two-of-us-0123456789", "anna", "ml-oncall")
+    with proxy as base:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(base + "/")
+        page.wait_for_selector(".run-head a", timeout=20000)
+        link = page.get_attribute(".run-head a", "href")
+        context.close()
+        page = browser.new_context().new_page()  # somebody else, who is not logged in
+        page.goto(base + link + "?log=true")
+        page.wait_for_selector("#where")
+        assert proxy.logins[-1] == link + "?log=true" and page.url == base + link + "?log=true"
+        page.goto(base + "/system")
+        page.wait_for_selector("text=anna: operator")
+        page.context.close()
 
 
 SHORT = """
