@@ -2,6 +2,7 @@
 import { render } from "preact";
 import { follow, live, sign_in } from "./api";
 import { IssueScreen } from "./issue";
+import { NodesScreen } from "./nodes";
 import { Link } from "./parts";
 import { place } from "./place";
 import { HistoryScreen, RunScreen } from "./run";
@@ -16,6 +17,7 @@ function Screen() {
   if (room === "system") return <SystemScreen />;
   if (room === "issues" && first) return <IssueScreen issue_key={first} episode={second ?? "newest"} />;
   if (room === "runs" && first && second === "tensors") return <TensorsScreen uid={first} />;
+  if (room === "runs" && first && second === "nodes") return <NodesScreen uid={first} />;
   if (room === "runs" && first) return second === "history" ? <HistoryScreen uid={first} /> : <RunScreen uid={first} />;
   return <p>There is no such page. <Link to="/">Runs</Link></p>;
 }

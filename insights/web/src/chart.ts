@@ -8,6 +8,8 @@ export interface Line {
   faint: boolean;           // replaced by a later attempt
 }
 export interface Mark { x: number; kind: "sign" | "alarm" | "stop" | "checkpoint"; text: string }
+// `time`: x is milliseconds, UTC. `top`: y goes from 0 to there, whatever the values are.
+export interface Look { time?: boolean; top?: number }
 export interface Events { point: (x: number | null) => void; range: (from: number, to: number) => void; whole: () => void }
 
 const COLOURS = { light: ["#0b5cad", "#b34a00", "#1a6b35", "#7a1fa2", "#006a72", "#8a5000", "#a01656", "#4c5662"],
@@ -42,6 +44,9 @@ function near_range(lines: Line[]): [number, number] | null {
   const near = all.filter((one) => one >= low - span && one <= high + span);
   return near.length === all.length ? null : [near[0]!, near[near.length - 1]!];
 }
+
+export const clock = (millis: number) => new Date(millis).toISOString().slice(11, 19);
+export const TIME_STRIDES = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000].map((one) => one * 1000);
 
 function usual_stride(x: number[]): number {
   const strides = x.slice(1).map((one, at) => one - x[at]!).sort((a, b) => a - b);
@@ -92,7 +97,7 @@ export class Chart {
   private shape = "";
   private readonly watch: ResizeObserver;
 
-  constructor(private readonly box: HTMLElement, private readonly events: Events, private log: boolean) {
+  constructor(private readonly box: HTMLElement, private readonly events: Events, private log: boolean, private readonly look: Look = {}) {
     this.plot = this.made();
     this.watch = new ResizeObserver(() => this.plot.setSize(this.size()));
     this.watch.observe(box);
@@ -110,7 +115,7 @@ export class Chart {
       this.plot = this.made();
       this.touch();
     }
-    this.near = log ? null : near_range(lines);
+    this.near = log || this.look.top !== undefined ? null : near_range(lines);
     this.plot.setData(aligned(lines, log), false);
     this.plot.setScale("x", { min: from, max: Math.max(to - 1, from + 1) });
   }
@@ -121,6 +126,11 @@ export class Chart {
     if (x.length === 0) return;
     const now = this.at === null ? (by > 0 ? -1 : x.length) : this.nearest(this.at);
     this.put(x[Math.min(x.length - 1, Math.max(0, now + by))]!);
+  }
+  // Shows the cursor where another chart has it.
+  follow(x: number | null): void {
+    this.at = x;
+    this.plot.setCursor(x === null ? { left: -10, top: -10 } : { left: this.plot.valToPos(x, "x"), top: 10 }, false);
   }
   put(x: number): void {
     this.plot.setCursor({ left: this.plot.valToPos(x, "x"), top: 10 });
@@ -145,6 +155,7 @@ export class Chart {
   private size() { return { width: Math.max(200, this.box.clientWidth), height: this.box.clientWidth < 500 ? 180 : 220 }; }
 
   private y_range(min: number | null, max: number | null): uPlot.Range.MinMax {
+    if (this.look.top !== undefined) return [0, this.look.top];
     if (min === null || max === null) return this.log ? [1, 10] : [0, 1];  // a logarithmic axis has no 0
     if (this.log) return min === max ? [min / 2, max * 2] : uPlot.rangeLog(min, max, 10, true);
     const [low, high] = this.near ?? [min, max];
@@ -158,7 +169,7 @@ export class Chart {
     return new uPlot({
       ...this.size(), series, bands, legend: { show: false }, padding: [22, 12, 0, 0],
       scales: { x: { time: false }, y: { distr: this.log ? 3 : 1, range: (_, min, max) => this.y_range(min, max) } },
-      axes: [axis({ values: (_, all) => all.map((x) => Number.isInteger(x) ? String(x) : "") }),
+      axes: [axis(this.look.time ? { incrs: TIME_STRIDES, space: 80, values: (_, all) => all.map(clock) } : { values: (_, all) => all.map((x) => Number.isInteger(x) ? String(x) : "") }),
         axis({ size: 64, values: (_, all) => all.map((y) => y === null ? "" : axis_number(y)) })],
       cursor: { drag: { x: true, y: false, setScale: false }, points: { show: (plot, at) => at % 3 === 1 ? uPlot_point(plot, at) : (undefined as unknown as HTMLElement) } },
       hooks: {
