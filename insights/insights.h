@@ -5,6 +5,7 @@
 #include "insights/pages/page_table.h"       // the files of the page, as the program carries them
 #include "insights/series/health_query.h"    // tensors of a run at one step
 #include "insights/series/heat_query.h"      // all tensors of a run over all steps
+#include "insights/series/loop_query.h"      // the loop of a run, and its longest operations
 #include "insights/series/node_owner.h"      // a node as the owner of its samples
 #include "insights/series/rank_query.h"      // what ranks spend their time on
 #include "insights/series/series_query.h"    // curves of a run, at most so many points

@@ -55,6 +55,63 @@ constexpr std::string_view kProfileSchemas =
    "max":{"type":"number"}},"required":["node","workers","what","unit","samples","width_ms","min",
    "mean","p50","p90","p95","p99","max"],"additionalProperties":false}},
    "as_of":{"type":"string","format":"date-time"}},"required":["items","as_of"],
+   "additionalProperties":false},
+ "SpanLanes":{"type":"object","properties":{"from":{"type":"integer",
+   "description":"microseconds, UTC"},"to":{"type":"integer"},"names":{"type":"array","items":{
+   "type":"string"}},"tracks":{"type":"array","items":{"type":"string"}},"workers":{
+   "type":"array","items":{"type":"string"}},"lanes":{"type":"array","items":{"type":"object",
+   "properties":{"worker":{"type":"string"},"rank":{"type":"integer"},"track":{"type":"string"},
+   "spans":{"type":"integer"},"bars":{"type":"array","items":{"type":"array","items":{
+   "type":"number"}},"description":
+   "microseconds behind from, microseconds, number of the name, step, spans"},"shares":{
+   "type":"array","items":{"type":"object","properties":{"name":{"type":"integer"},"calls":{
+   "type":"integer"},"seconds":{"type":"number"},"share":{"type":"number"}},"required":["name",
+   "calls","seconds","share"],"additionalProperties":false}}},"required":["worker","rank","track",
+   "spans","bars","shares"],"additionalProperties":false}},"left_out":{"type":"integer"},
+   "cut":{"type":"boolean"},"spans_gone":{"type":"boolean"},"as_of":{"type":"string",
+   "format":"date-time"}},"required":["from","to","names","tracks","workers","lanes","left_out",
+   "cut","spans_gone","as_of"],"additionalProperties":false},
+ "StepPhases":{"type":"object","properties":{"items":{"type":"array","items":{"type":"object",
+   "properties":{"step":{"type":"integer"},"ranks":{"type":"integer"},"seconds":{
+   "type":"number"},"phases":{"type":"array","items":{"type":"object","properties":{"name":{
+   "type":"string","nullable":true,"description":"null: what no phase has"},"seconds":{
+   "type":"number","description":"median of the ranks"},"min":{"type":"number"},"max":{
+   "type":"number"}},"required":["name","seconds","min","max"],"additionalProperties":false}}},
+   "required":["step","ranks","seconds","phases"],"additionalProperties":false}},"as_of":{
+   "type":"string","format":"date-time"}},"required":["items","as_of"],
+   "additionalProperties":false},
+ "RankTimes":{"type":"object","properties":{"from":{"type":"integer"},"to":{"type":"integer"},
+   "common":{"type":"integer","description":"steps that all ranks have ended"},"spans":{
+   "type":"boolean"},"items":{"type":"array","items":{"type":"object","properties":{
+   "rank":{"type":"integer"},"worker":{"type":"string"},"steps":{"type":"integer"},
+   "seconds":{"type":"number"},"compute":{"type":"number"},"communication":{"type":"number"},
+   "data_wait":{"type":"number"},"other":{"type":"number"},"idle":{"type":"number"},
+   "overlap":{"type":"number","nullable":true},"lateness":{"type":"number","nullable":true},
+   "most_late":{"type":"number"},"last_of":{"type":"integer"},"without":{"type":"number",
+   "nullable":true},"late":{"type":"array","items":{"type":"number","nullable":true}}},
+   "required":["rank","worker","steps","seconds","compute","communication","data_wait","other",
+   "idle","overlap","lateness","most_late","last_of","without","late"],
+   "additionalProperties":false}},"as_of":{"type":"string","format":"date-time"}},"required":[
+   "from","to","common","spans","items","as_of"],"additionalProperties":false},
+ "RunPhases":{"type":"object","properties":{"started_at":{"type":"string","format":"date-time",
+   "nullable":true},"ended_at":{"type":"string","format":"date-time","nullable":true},
+   "loop_start":{"type":"string","format":"date-time","nullable":true},"loop_end":{
+   "type":"string","format":"date-time","nullable":true},"seconds":{"type":"number",
+   "nullable":true},"initialization":{"type":"number","nullable":true},"training_loop":{
+   "type":"number","nullable":true},"interrupted":{"type":"number"},"finalization":{
+   "type":"number","nullable":true},"attempts":{"type":"array","items":{"type":"object",
+   "properties":{"attempt":{"type":"integer"},"loop_start":{"type":"string",
+   "format":"date-time"},"loop_end":{"type":"string","format":"date-time"}},"required":[
+   "attempt","loop_start","loop_end"],"additionalProperties":false}},"as_of":{"type":"string",
+   "format":"date-time"}},"required":["started_at","ended_at","loop_start","loop_end","seconds",
+   "initialization","training_loop","interrupted","finalization","attempts","as_of"],
+   "additionalProperties":false},
+ "Operations":{"type":"object","properties":{"spans":{"type":"integer"},"cut":{
+   "type":"boolean"},"items":{"type":"array","items":{"type":"object","properties":{"device":{
+   "type":"string","enum":["GPU","CPU"]},"name":{"type":"string"},"calls":{"type":"integer"},
+   "seconds":{"type":"number"},"share":{"type":"number"}},"required":["device","name","calls",
+   "seconds","share"],"additionalProperties":false}},"as_of":{"type":"string",
+   "format":"date-time"}},"required":["spans","cut","items","as_of"],
    "additionalProperties":false}})json";
 
 }  // namespace

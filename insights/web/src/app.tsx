@@ -5,10 +5,12 @@ import { IssueScreen } from "./issue";
 import { NodesScreen } from "./nodes";
 import { Link } from "./parts";
 import { place } from "./place";
+import { RanksScreen } from "./ranks";
 import { HistoryScreen, RunScreen } from "./run";
 import { RunsScreen } from "./runs";
 import { SystemScreen } from "./system";
 import { TensorsScreen } from "./tensors";
+import { TimelineScreen } from "./timeline";
 
 function Screen() {
   const parts = place.value.path.split("/").filter(Boolean).map(decodeURIComponent);
@@ -18,6 +20,8 @@ function Screen() {
   if (room === "issues" && first) return <IssueScreen issue_key={first} episode={second ?? "newest"} />;
   if (room === "runs" && first && second === "tensors") return <TensorsScreen uid={first} />;
   if (room === "runs" && first && second === "nodes") return <NodesScreen uid={first} />;
+  if (room === "runs" && first && second === "timeline") return <TimelineScreen uid={first} />;
+  if (room === "runs" && first && second === "ranks") return <RanksScreen uid={first} />;
   if (room === "runs" && first) return second === "history" ? <HistoryScreen uid={first} /> : <RunScreen uid={first} />;
   return <p>There is no such page. <Link to="/">Runs</Link></p>;
 }

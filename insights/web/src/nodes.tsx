@@ -133,7 +133,7 @@ function Shown({ uid }: { uid: string }) {
   return (
     <section class="panel" id="no-nodes"><h2>No samples</h2>
       <p class="dim">{answer.without_samples.length > 0 ? `No agent has sent samples of ${answer.without_samples.map((one) => one.node).join(", ")}.` : "No agent has sent samples of a node of this run."} An agent runs in <code>tocsin up</code>, and on other nodes as:</p>
-      <pre><code>tocsin agent</code></pre></section>
+      <pre><code>tocsin collect</code></pre></section>
   );
 }
 

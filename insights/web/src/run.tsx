@@ -1,9 +1,11 @@
 // A run: is it healthy, was it stopped, what happened to it in order.
 import { ask, type HistoryLine, type RunPage, type RunRow } from "./api";
 import { CurvePanel } from "./curves";
+import { JobTimesPanel, OperationsPanel } from "./job_times";
 import { Asked, IssueLink, Link, Moment, Panel, Severity } from "./parts";
 import { Head } from "./run_head";
 import { Done, Told } from "./told";
+import { UsagePanel } from "./usage";
 
 export function RunScreen({ uid }: { uid: string }) {
   return (
@@ -19,6 +21,8 @@ export function RunScreen({ uid }: { uid: string }) {
               <li key={`${one.key}/${one.episode}`}><Severity of={one.severity} /> <IssueLink issue={one} />
                 <span class="dim"> {one.status === "firing" ? "firing" : "over"}{one.first_sign && ", first sign"}</span></li>))}</ul>}
         </Panel>
+        <div class="columns"><JobTimesPanel uid={answer.run.uid} /><OperationsPanel uid={answer.run.uid} /></div>
+        <UsagePanel uid={answer.run.uid} />
         <div class="columns"><Done stop={answer.stop} /><Told deliveries={answer.deliveries} /></div>
         {failing.length > 0 && <Panel title="Rules that lack something">
           <ul class="lines">{failing.map((rule) => <li key={rule.rule}><b>{rule.rule}</b> {rule.status}: {[rule.reason, ...rule.missing].filter(Boolean).join(", ")}</li>)}</ul></Panel>}

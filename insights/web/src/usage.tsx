@@ -29,7 +29,7 @@ export function UsagePanel({ uid, from, to }: { uid: string; from?: string; to?:
   return (
     <section class="panel" id="usage">
       <h2>Resource utilization</h2>
-      {answer.items.length === 0 ? <p class="dim">No node of this run has sent samples: an agent does, with <code>tocsin up</code> or <code>tocsin agent</code> on the node.</p> : <>
+      {answer.items.length === 0 ? <p class="dim">No node of this run has sent samples: an agent does, <code>tocsin up</code> on this node, <code>tocsin collect</code> on others.</p> : <>
         <div class="wide" tabIndex={0} role="region" aria-label="Resource utilization, scrolls to the side"><table class="grid">
           <thead><tr><th scope="col">node</th><th scope="col">resource</th>{COLUMNS.map(([name, word]) => <th key={name} scope="col">{word}</th>)}<th scope="col">samples</th></tr></thead>
           <tbody>{answer.items.map((line, at) => (
