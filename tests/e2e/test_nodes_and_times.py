@@ -2,6 +2,8 @@
 import json
 import statistics
 import time
+import urllib.error
+import urllib.request
 
 import numpy
 import pytest
@@ -122,6 +124,18 @@ def test_what_is_over_has_a_tag_and_errors_name_the_field(profiled):
         code, body = refused(one, f"/api/v1/runs/{uid}/{what}", **query)
         assert code == 400 and body["field"] == field and word in body["detail"], body
     assert refused(one, "/api/v1/runs/ffffffff/nodes")[0] == 404
+    begin = next(node for node in asked(one, f"/api/v1/runs/{uid}/nodes")["items"] if node["node"] == NODE)["from"]
+
+    def fetch(to, tag=None):
+        address = f"http://{one.wait_for('started')['http']}/api/v1/runs/{uid}/system?node={NODE}&from={begin}&to={to}"
+        try:
+            with urllib.request.urlopen(urllib.request.Request(address, headers={"If-None-Match": tag} if tag else {}), timeout=5) as answer:
+                return answer.status, answer.headers.get("ETag")
+        except urllib.error.HTTPError as error:
+            return error.code, error.headers.get("ETag")
+    assert fetch(begin + profiled_run.SWEEPS * 500) == (200, None)  # its newest samples stand in no chunk yet
+    status, tag = fetch(begin + 100_000)
+    assert status == 200 and tag and fetch(begin + 100_000, tag) == (304, tag)
 
 
 def test_spans_and_their_shares_are_those_of_the_frames(profiled):

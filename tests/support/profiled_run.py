@@ -14,7 +14,7 @@ from tests.support.program import BUILD, ROOT
 
 AGENT = 0xFFFFFFFF
 MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
-NODE, CORES, GPUS, SWEEPS = "gpu-node-7", 8, ("GPU-aa-01", "GPU-aa-02"), 240
+NODE, CORES, GPUS, SWEEPS = "gpu-node-7", 8, ("GPU-aa-01", "GPU-aa-02"), 600
 
 # Rank 1 takes longer in backward; an operator holds another one.
 SCRIPT = """
@@ -47,7 +47,7 @@ def train(folder, where, steps):
 
 
 def sample_node(where, uid):
-    """240 sweeps of 500 ms that end now: eight cores, two GPUs, counters of which one is reset."""
+    """600 sweeps of 500 ms that end now: eight cores, two GPUs, counters of which one is reset."""
     begin = time.time_ns() // 10**9 * 10**9 - SWEEPS * 500_000_000
     chance = numpy.random.default_rng(5)
     names, records, sequence = set(), [], 0
