@@ -22,8 +22,10 @@
 #include "app/api/series_routes.h"
 #include "app/api/session_routes.h"
 #include "app/api/silence_routes.h"
+#include "app/api/span_routes.h"
 #include "app/api/stop_routes.h"
 #include "app/api/stream_routes.h"
+#include "app/api/system_routes.h"
 #include "app/process/version.h"
 #include "app/serve/gzip.h"
 #include "app/serve/problem.h"
@@ -103,7 +105,7 @@ std::vector<HttpRoute> Api::routes() {
   for (auto make :
        {alertmanager_routes, event_routes, group_routes, resource_routes, silence_routes,
         ack_routes, stop_routes, stream_routes, session_routes, run_routes, run_stop_routes,
-        series_routes, report_routes, name_routes, heat_routes}) {
+        series_routes, report_routes, name_routes, heat_routes, system_routes, span_routes}) {
     for (ApiRoute& route : make(parts_->desk)) declared.push_back(std::move(route));
   }
   declared.push_back({"GET",

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "app/api/profile_schemas.h"
 #include "core/json.h"
 
 namespace tocsin::app {
@@ -461,8 +462,13 @@ constexpr std::string_view kApiSchemas =
 
 const core::Value& api_schemas() {
   static const core::Value kSchemas = [] {
-    auto parsed = core::parse_json(kApiSchemas, kApiSchemas.size());
-    return parsed ? std::move(*parsed) : core::Value();
+    core::ValueMap all;
+    for (const std::string_view text : {kApiSchemas, profile_schemas()}) {
+      auto parsed = core::parse_json(text, text.size());
+      const auto* some = parsed ? core::as<core::ValueMap>(*parsed) : nullptr;
+      if (some != nullptr) all.insert(all.end(), some->begin(), some->end());
+    }
+    return core::Value(std::move(all));
   }();
   return kSchemas;
 }

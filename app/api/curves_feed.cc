@@ -49,6 +49,8 @@ class CurvesFeed::Reading final : private core::AssignmentListener {
   std::set<core::RunUid> moved_;              // and not told of
   core::Duration told_at_{};
   core::WallTime tidied_{};
+  insights::SystemFold samples_;
+  insights::SpanFold spans_;
   std::uint64_t refused_ = 0;  // values, and told of
 };
 
@@ -79,8 +81,10 @@ void CurvesFeed::Reading::tick() {
   const core::Duration now = feed_.clock_.monotonic();
   if (moved_.empty() || now - told_at_ < kCurveTickEvery) return;
   told_at_ = now;
-  for (const core::RunUid& run : std::exchange(moved_, {}))
+  for (const core::RunUid& run : std::exchange(moved_, {})) {
+    if (insights::is_node_owner(run)) continue;  // the runs that it serves have moved, too
     feed_.hub_.publish("tick", {run}, core::ValueMap{{"uid", core::to_text(run)}});
+  }
 }
 
 core::Status CurvesFeed::Reading::tidy() {
@@ -107,6 +111,8 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
   const auto take = [this](const core::RecordView& record) {
     (void)ingest::decode_telemetry(
         record, json_, [this](const core::FrameView& frame, const core::FrameBody& body) {
+          samples_.take(frame, body, feed_.clock_.monotonic(), store_);
+          spans_.take(frame, body, store_);
           insights::fold_frame(frame, body, store_);
         });
   };
@@ -123,7 +129,9 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
       all = !read || *read == 0;
       if (read) taken += *read;
     }
-    if (taken > 0) {
+    const bool folded = samples_.settle(feed_.clock_.monotonic(), store_);
+    spans_.settle(store_);
+    if (taken > 0 || folded) {
       if (auto status = commit(**source); !status) return status;
     }
     tick();

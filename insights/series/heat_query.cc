@@ -104,7 +104,9 @@ void add_tensor(SeriesReader& reader, const NamedFamilies& one, const HeatAsk& a
   }
 }
 
-HeatRow row_of(const std::vector<Bucket>& cells, HeatValue how) {
+}  // namespace
+
+HeatRow row_of_cells(const std::vector<Bucket>& cells, HeatValue how) {
   HeatRow out;
   out.cells.reserve(cells.size());
   for (std::size_t at = 0; at < cells.size(); ++at) {
@@ -119,8 +121,6 @@ HeatRow row_of(const std::vector<Bucket>& cells, HeatValue how) {
   }
   return out;
 }
-
-}  // namespace
 
 core::Result<TensorChoice> choose_tensors(SeriesReader& reader, const TensorAsk& ask) {
   auto fits_name = name_test("name", ask.name);
@@ -178,7 +178,7 @@ core::Result<HeatAnswer> ask_heat(SeriesReader& reader, const HeatAsk& ask) {
     std::fill(cells.begin(), cells.end(), Bucket());
     for (std::size_t one = at; one < end; ++one)
       add_tensor(reader, chosen->tensors[one], ask, out, cells);
-    HeatRow row = row_of(cells, ask.value);
+    HeatRow row = row_of_cells(cells, ask.value);
     row.first = chosen->tensors[at].name;
     row.last = chosen->tensors[end - 1].name;
     row.folded = static_cast<std::int64_t>(end - at);

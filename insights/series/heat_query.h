@@ -55,6 +55,9 @@ struct HeatRow {
   std::vector<HeatBad> bad;
 };
 
+/// What is read of the buckets of a row's cells.
+HeatRow row_of_cells(const std::vector<Bucket>& cells, HeatValue how);
+
 struct HeatAnswer {
   std::optional<core::Mode> mode;
   std::vector<core::Mode> modes;

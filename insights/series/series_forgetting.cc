@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::int64_t kRestAfter = 2000;  // commits without a value
 constexpr std::size_t kMostKnownFamilies = 100'000;
-constexpr const char* kWithTensors =
-    "SELECT id FROM run r WHERE EXISTS (SELECT 1 FROM family WHERE run = r.id AND kind = 1)"
+constexpr const char* kWithKind =
+    "SELECT id FROM run r WHERE EXISTS (SELECT 1 FROM family WHERE run = r.id AND kind = ?)"
     " ORDER BY heard LIMIT 1";
 
 }  // namespace
@@ -38,6 +38,8 @@ void SeriesWriter::forget_run(std::int64_t id) {
         "DELETE FROM rollup WHERE family IN (SELECT id FROM family WHERE run = ?)",
         "DELETE FROM family WHERE run = ?", "DELETE FROM name WHERE run = ?",
         "DELETE FROM sequence WHERE worker IN (SELECT id FROM worker WHERE run = ?)",
+        "DELETE FROM open WHERE worker IN (SELECT id FROM worker WHERE run = ?)",
+        "DELETE FROM run_node WHERE run = ?", "DELETE FROM run_node WHERE node = ?",
         "DELETE FROM worker WHERE run = ?", "DELETE FROM run WHERE id = ?"}) {
     StoreStatement gone = database_->prepare(sql);
     gone.bind(1, id).run();
@@ -45,21 +47,27 @@ void SeriesWriter::forget_run(std::int64_t id) {
 }
 
 // Of the run that was heard of least lately; false: no run has any. New ones begin anew.
-bool SeriesWriter::forget_tensors() {
-  StoreStatement oldest = database_->prepare(kWithTensors);
+bool SeriesWriter::forget_kind(FamilyKind kind) {
+  const auto number = static_cast<std::int64_t>(kind);
+  StoreStatement oldest = database_->prepare(kWithKind);
+  oldest.bind(1, number);
   if (!oldest.next()) return false;
   const std::int64_t id = oldest.integer(0);
   oldest.reset();
-  static constexpr const char* kCountedDown =
+  static constexpr const char* kTensorsDown =
       "UPDATE run SET tensors_gone = 1, families = families -"
-      " (SELECT count(*) FROM family f WHERE f.run = run.id AND f.kind = 1) WHERE id = ?";
+      " (SELECT count(*) FROM family f WHERE f.run = run.id AND f.kind = ?2) WHERE id = ?1";
+  static constexpr const char* kBulkDown =
+      "UPDATE run SET bulk_gone = 1, families = families -"
+      " (SELECT count(*) FROM family f WHERE f.run = run.id AND f.kind = ?2) WHERE id = ?1";
   for (const char* sql :
-       {"DELETE FROM chunk WHERE family IN (SELECT id FROM family WHERE run = ? AND kind = 1)",
-        "DELETE FROM piece WHERE family IN (SELECT id FROM family WHERE run = ? AND kind = 1)",
-        "DELETE FROM rollup WHERE family IN (SELECT id FROM family WHERE run = ? AND kind = 1)",
-        kCountedDown, "DELETE FROM family WHERE run = ? AND kind = 1"}) {
+       {"DELETE FROM chunk WHERE family IN (SELECT id FROM family WHERE run = ?1 AND kind = ?2)",
+        "DELETE FROM piece WHERE family IN (SELECT id FROM family WHERE run = ?1 AND kind = ?2)",
+        "DELETE FROM rollup WHERE family IN (SELECT id FROM family WHERE run = ?1 AND kind = ?2)",
+        kind == FamilyKind::tensor ? kTensorsDown : kBulkDown,
+        "DELETE FROM family WHERE run = ?1 AND kind = ?2"}) {
     StoreStatement gone = database_->prepare(sql);
-    gone.bind(1, id).run();
+    gone.bind(1, id).bind(2, number).run();
   }
   return true;
 }
@@ -80,7 +88,9 @@ core::Result<std::size_t> SeriesWriter::forget(core::WallTime before, std::uint6
     const std::int64_t id = oldest.integer(0);
     const bool old = oldest.integer(1) < oldest_kept;
     oldest.reset();
-    if (old || !forget_tensors()) forget_run(id);
+    const bool room = !old && (forget_kind(FamilyKind::span) || forget_kind(FamilyKind::system) ||
+                               forget_kind(FamilyKind::tensor));
+    if (!room) forget_run(id);
   }
   if (forgotten > 0) {  // the numbers of what is known may be gone
     runs_.clear();
@@ -89,6 +99,7 @@ core::Result<std::size_t> SeriesWriter::forget(core::WallTime before, std::uint6
     families_.clear();
     names_.clear();
     orders_.clear();
+    links_.clear();
   }
   auto failed = database_->failure();
   open_ = false;

@@ -1,4 +1,5 @@
-// Names of series, and how much of a run is kept.
+// Segments and names of series, and how much of a run is kept.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -17,6 +18,51 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
 }
 
 }  // namespace
+
+std::int64_t SeriesWriter::segment(const SegmentOf& of) {
+  const std::int64_t run = known(of.run).id;
+  const auto [found, fresh] =
+      segments_.try_emplace({run, of.worker, of.incarnation, of.attempt}, 0);
+  if (!fresh) return found->second;
+  begin();
+  const auto bound = [&](StoreStatement& statement) {
+    statement.bind(1, run).bind(2, static_cast<std::int64_t>(of.worker));
+    statement.bind(3, static_cast<std::int64_t>(of.incarnation)).bind(4, std::int64_t{of.attempt});
+  };
+  bound(do_->get_segment);
+  if (do_->get_segment.next()) found->second = do_->get_segment.integer(0);
+  do_->get_segment.reset();
+  if (found->second == 0) {
+    bound(do_->put_segment);
+    do_->put_segment.bind(5, std::int64_t{of.rank});
+    if (do_->put_segment.next()) found->second = do_->put_segment.integer(0);
+    do_->put_segment.run();
+  }
+  return found->second;
+}
+
+bool SeriesWriter::is_new(std::int64_t segment, std::uint16_t shard, std::uint64_t sequence) {
+  const auto [found, fresh] = sequences_.try_emplace({segment, shard}, -1);
+  if (fresh) {
+    do_->get_sequence.bind(1, segment).bind(2, std::int64_t{shard});
+    if (do_->get_sequence.next()) found->second = do_->get_sequence.integer(0);
+    do_->get_sequence.reset();
+  }
+  const auto number = static_cast<std::int64_t>(sequence);
+  if (number <= found->second) return false;
+  found->second = number;
+  begin();
+  do_->put_sequence.bind(1, segment).bind(2, std::int64_t{shard}).bind(3, number).run();
+  return true;
+}
+
+void SeriesWriter::name_worker(const core::RunUid& run, std::uint64_t hash, std::string_view text) {
+  put_name(run, name_kind::kWorker, {hash, text, core::Role::other, {}, 0, {}, {}});
+}
+
+void SeriesWriter::name(const core::RunUid& run, FamilyKind kind, const SeriesName& name) {
+  put_name(run, static_cast<std::int64_t>(kind), name);
+}
 
 // Producers say their names again and again: what was said last is not written again.
 bool SeriesWriter::is_known(std::int64_t run, std::int64_t kind, const SeriesName& name) {

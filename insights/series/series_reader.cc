@@ -308,7 +308,8 @@ std::optional<double> SeriesReader::last(const FamilyLine& family, std::size_t c
 
 SeriesSize SeriesReader::size() {
   SeriesSize out;
-  out.runs = database_->number("SELECT count(*) FROM run");
+  out.runs =
+      database_->number("SELECT count(*) FROM run WHERE id NOT IN (SELECT node FROM run_node)");
   out.families = database_->number("SELECT count(*) FROM family");
   out.values = database_->number("SELECT coalesce(sum(rows), 0) FROM family");
   out.bytes = database_->number(

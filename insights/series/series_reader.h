@@ -60,6 +60,19 @@ struct FamilyLine {
   std::int64_t bad_x = -1;  // the first that is not finite; -1: all are
 };
 
+/// A node that served workers of a run, and when it did: milliseconds, UTC.
+struct ServedNode {
+  std::string owner;  // whose series its samples are: a run to the reader's questions
+  std::string name;
+  std::int64_t x_first = 0, x_last = 0;
+};
+
+struct WorkerLine {
+  std::string name;
+  std::int64_t rank = 0, attempt = 0, incarnation = 0;
+  std::string node;  // empty: it has not said
+};
+
 struct SeriesSize {
   std::int64_t runs = 0, families = 0, values = 0, bytes = 0;
 };
@@ -97,6 +110,13 @@ class SeriesReader {
   std::int64_t x_at(const FamilyLine& family, std::size_t column, double least);
   /// The newest row's number; nullopt: there is none.
   std::optional<double> last(const FamilyLine& family, std::size_t column);
+  std::vector<ServedNode> nodes(const std::string& run);
+  /// In order of rank; a worker is there once for each of its clients.
+  std::vector<WorkerLine> workers(const std::string& run);
+  /// By hash; of a kind of names as the table has it.
+  std::unordered_map<std::int64_t, std::string> texts(const std::string& run, std::int64_t kind);
+  /// Whether spans of the run, or samples of the node, gave way to newer ones.
+  bool bulk_gone(const std::string& owner);
   SeriesSize size();
   /// What failed while reading, if anything did.
   core::Status failure();

@@ -24,17 +24,27 @@ constexpr std::array<ColumnForm, tensor_column::columns> kTensorColumns{{{"l2", 
 constexpr std::array<ColumnForm, 4> kClockColumns{
     {{"seconds", true}, {"end", true}, {"global"}, {"micro"}}};
 
+constexpr std::array<ColumnForm, 1> kSystemColumns{{{"value", true}}};
+constexpr std::array<ColumnForm, span_column_of::columns> kSpanColumns{
+    {{"end", true}, {"start", true}, {"nanos"}, {"name_high"}, {"name_low"}, {"step"}}};
+
 // `worst` is the bits of the greatest finite magnitude ever, which grow as it does; -1: there is none.
 // A family's rows stand in chunks of one size, closed for good, and behind them in pieces, as they
-// were committed. Its pyramid is of the chunks.
+// were committed. Its pyramid is of the chunks. A node is a run of its own (node_owner.h), and
+// `run_node` says whose workers it served, from when to when. `open` is what a fold has begun and will
+// go on with: a sweep of samples, the seconds of a step's phases.
 constexpr const char* kSeriesTables = R"sql(
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) STRICT, WITHOUT ROWID;
 CREATE TABLE position(stream TEXT, part INTEGER, next INTEGER, PRIMARY KEY(stream, part))
   STRICT, WITHOUT ROWID;
 CREATE TABLE run(id INTEGER PRIMARY KEY, uid TEXT UNIQUE, heard INTEGER, families INTEGER,
-  refused INTEGER, tensors_gone INTEGER) STRICT;
+  refused INTEGER, tensors_gone INTEGER, bulk_gone INTEGER) STRICT;
 CREATE TABLE worker(id INTEGER PRIMARY KEY, run INTEGER, hash INTEGER, incarnation INTEGER,
-  attempt INTEGER, rank INTEGER, UNIQUE(run, hash, incarnation, attempt)) STRICT;
+  attempt INTEGER, rank INTEGER, node TEXT, UNIQUE(run, hash, incarnation, attempt)) STRICT;
+CREATE TABLE run_node(run INTEGER, node INTEGER, x_first INTEGER, x_last INTEGER,
+  PRIMARY KEY(run, node)) STRICT, WITHOUT ROWID;
+CREATE TABLE open(worker INTEGER, what INTEGER, data BLOB, PRIMARY KEY(worker, what))
+  STRICT, WITHOUT ROWID;
 CREATE TABLE sequence(worker INTEGER, shard INTEGER, last INTEGER, PRIMARY KEY(worker, shard))
   STRICT, WITHOUT ROWID;
 CREATE TABLE name(run INTEGER, kind INTEGER, hash INTEGER, text TEXT, ord INTEGER, role INTEGER,
@@ -55,6 +65,8 @@ CREATE TABLE rollup(family INTEGER, col INTEGER, level INTEGER, block INTEGER, d
 std::span<const ColumnForm> columns_of(FamilyKind kind) {
   if (kind == FamilyKind::clock) return kClockColumns;
   if (kind == FamilyKind::tensor) return kTensorColumns;
+  if (kind == FamilyKind::system) return kSystemColumns;
+  if (kind == FamilyKind::span) return kSpanColumns;
   return kScalarColumns;
 }
 

@@ -14,10 +14,18 @@
 namespace tocsin::insights {
 
 inline constexpr std::int64_t kSeriesStoreId = 0x544F4343;  // "TOCC": the file is one of ours
-inline constexpr std::int64_t kSeriesVersion = 2;           // of the tables
+inline constexpr std::int64_t kSeriesVersion = 3;           // of the tables
 
 /// What has one x. Numbers are stored: never renumber them.
-enum class FamilyKind : std::int64_t { tensor = 1, scalar = 2, clock = 3 };
+/// What is not a family but has names is beside them (name_kind).
+enum class FamilyKind : std::int64_t { tensor = 1, scalar = 2, clock = 3, system = 5, span = 7 };
+
+/// Kinds of names beside those of families.
+namespace name_kind {
+inline constexpr std::int64_t kWorker = 4;
+inline constexpr std::int64_t kSpanName = 6;
+inline constexpr std::int64_t kSentSeries = 8;  // of a node, as its agent calls it
+}  // namespace name_kind
 
 /// A column of a family, in the order in which rows have them.
 struct ColumnForm {
@@ -26,7 +34,9 @@ struct ColumnForm {
 };
 /// Scalar: the value, and when it was logged (microseconds, UTC). Clock: the seconds of the step, its
 /// end (microseconds, UTC), the global step, the micro-steps. Tensor: its statistics, from which every
-/// count of a frame comes back exactly (docs/statistics.md).
+/// count of a frame comes back exactly (docs/statistics.md). System: the sample; its x is milliseconds,
+/// UTC. Span: its x is its place among those of its track, in order of arrival, since spans that hold
+/// others arrive behind them.
 std::span<const ColumnForm> columns_of(FamilyKind kind);
 inline constexpr std::size_t kValueColumn = 0;
 inline constexpr std::size_t kTimeColumn = 1;
@@ -51,6 +61,13 @@ enum : std::size_t {
   columns
 };
 }
+
+/// Columns of a span. Times are microseconds, UTC; the hash of its name is in two halves, each of which
+/// a double holds exactly.
+namespace span_column_of {
+enum : std::size_t { end, start, nanos, name_high, name_low, step, columns };
+}
+
 /// The column of a tensor that a statistic's name means: those of docs/statistics.md that are kept.
 std::optional<std::size_t> tensor_column_of(std::string_view statistic);
 /// Their names, without `time`.

@@ -14,7 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t kWorkerNames = 4;    // a kind of names beside those of families
 constexpr std::int64_t kMostPieces = 64;    // then they become one
 constexpr std::int64_t kUsualStrides = 64;  // of a bucket of the lowest level
 
@@ -32,6 +31,11 @@ core::Result<std::unique_ptr<StoreDatabase>> open_series(const std::string& path
   put.bind(1, source).run();
   if (auto status = (*made)->failure(); !status) return status.error();
   return made;
+}
+
+constexpr std::int64_t most_of(FamilyKind kind) {
+  if (kind == FamilyKind::system) return SeriesWriter::kMostSamples;
+  return kind == FamilyKind::tensor ? SeriesWriter::kMostTensors : SeriesWriter::kMostFamilies;
 }
 
 std::int64_t lowest_level(const SeriesRows& rows) {
@@ -86,7 +90,8 @@ SeriesWriter::SeriesWriter(std::unique_ptr<StoreDatabase> database, std::unique_
   do_->put_position = made("INSERT OR REPLACE INTO position VALUES (?,?,?)");
   do_->get_run = made("SELECT id, families, heard, refused FROM run WHERE uid = ?");
   do_->put_run = made(
-      "INSERT INTO run(uid, heard, families, refused, tensors_gone) VALUES (?, 0, 0, 0, 0) "
+      "INSERT INTO run(uid, heard, families, refused, tensors_gone, bulk_gone) VALUES (?, 0, 0, 0, "
+      "0, 0) "
       "RETURNING"
       " id");
   do_->hear_run =
@@ -120,6 +125,12 @@ SeriesWriter::SeriesWriter(std::unique_ptr<StoreDatabase> database, std::unique_
   do_->put_chunk = made("INSERT OR REPLACE INTO chunk VALUES (?,?,?,?)");
   do_->get_block =
       made("SELECT data FROM rollup WHERE family = ? AND col = ? AND level = ? AND block = ?");
+  do_->put_link = made(
+      "INSERT INTO run_node VALUES (?,?,?,?) ON CONFLICT(run, node) DO UPDATE SET x_first ="
+      " min(x_first, excluded.x_first), x_last = max(x_last, excluded.x_last)");
+  do_->put_node = made("UPDATE worker SET node = ? WHERE id = ?");
+  do_->get_open = made("SELECT data FROM open WHERE worker = ? AND what = ?");
+  do_->put_open = made("INSERT OR REPLACE INTO open VALUES (?,?,?)");
   do_->put_block = made("INSERT OR REPLACE INTO rollup VALUES (?,?,?,?,?)");
 }
 
@@ -150,51 +161,6 @@ SeriesWriter::KnownRun& SeriesWriter::known(const core::RunUid& run) {
 void SeriesWriter::heard(const core::RunUid& run, std::int64_t micros) {
   KnownRun& known_run = known(run);
   known_run.heard = std::max(known_run.heard, micros);
-}
-
-std::int64_t SeriesWriter::segment(const SegmentOf& of) {
-  const std::int64_t run = known(of.run).id;
-  const auto [found, fresh] =
-      segments_.try_emplace({run, of.worker, of.incarnation, of.attempt}, 0);
-  if (!fresh) return found->second;
-  begin();
-  const auto bound = [&](StoreStatement& statement) {
-    statement.bind(1, run).bind(2, static_cast<std::int64_t>(of.worker));
-    statement.bind(3, static_cast<std::int64_t>(of.incarnation)).bind(4, std::int64_t{of.attempt});
-  };
-  bound(do_->get_segment);
-  if (do_->get_segment.next()) found->second = do_->get_segment.integer(0);
-  do_->get_segment.reset();
-  if (found->second == 0) {
-    bound(do_->put_segment);
-    do_->put_segment.bind(5, std::int64_t{of.rank});
-    if (do_->put_segment.next()) found->second = do_->put_segment.integer(0);
-    do_->put_segment.run();
-  }
-  return found->second;
-}
-
-bool SeriesWriter::is_new(std::int64_t segment, std::uint16_t shard, std::uint64_t sequence) {
-  const auto [found, fresh] = sequences_.try_emplace({segment, shard}, -1);
-  if (fresh) {
-    do_->get_sequence.bind(1, segment).bind(2, std::int64_t{shard});
-    if (do_->get_sequence.next()) found->second = do_->get_sequence.integer(0);
-    do_->get_sequence.reset();
-  }
-  const auto number = static_cast<std::int64_t>(sequence);
-  if (number <= found->second) return false;
-  found->second = number;
-  begin();
-  do_->put_sequence.bind(1, segment).bind(2, std::int64_t{shard}).bind(3, number).run();
-  return true;
-}
-
-void SeriesWriter::name_worker(const core::RunUid& run, std::uint64_t hash, std::string_view text) {
-  put_name(run, kWorkerNames, {hash, text, core::Role::other, {}, 0, {}, {}});
-}
-
-void SeriesWriter::name(const core::RunUid& run, FamilyKind kind, const SeriesName& name) {
-  put_name(run, static_cast<std::int64_t>(kind), name);
 }
 
 SeriesWriter::Family SeriesWriter::read_family(const FamilyKey& key, bool& there) {
@@ -229,8 +195,7 @@ SeriesWriter::Family* SeriesWriter::family(const core::RunUid& run, const Family
   Family made = read_family(key, there);
   if (!there) {
     KnownRun& of = known(run);
-    const bool tensor = made.kind == FamilyKind::tensor;
-    if (of.families >= (tensor ? kMostTensors : kMostFamilies)) return nullptr;
+    if (of.families >= most_of(made.kind)) return nullptr;
     ++of.families;
     begin();
     do_->put_family.bind(1, std::get<0>(key)).bind(2, std::get<1>(key));
@@ -252,6 +217,21 @@ void SeriesWriter::add(const SegmentOf& of, FamilyKind kind, std::uint64_t name,
     ++into->repeats;
     return;
   }
+  put_row(*into, of.run, x, values);
+}
+
+void SeriesWriter::append(const SegmentOf& of, FamilyKind kind, std::uint64_t name, core::Mode mode,
+                          std::span<const double> values) {
+  const std::int64_t worker = segment(of);
+  Family* into = family(of.run, {known(of.run).id, static_cast<std::int64_t>(kind), name, worker,
+                                 static_cast<std::int64_t>(mode)});
+  if (into == nullptr) return refuse(of.run);
+  put_row(*into, of.run, into->x_last + 1, values);
+}
+
+void SeriesWriter::put_row(Family& family, const core::RunUid& run, std::int64_t x,
+                           std::span<const double> values) {
+  Family* into = &family;
   if (into->rows == 0) into->x_first = x;
   ++into->rows;
   into->x_last = x;
@@ -263,7 +243,7 @@ void SeriesWriter::add(const SegmentOf& of, FamilyKind kind, std::uint64_t name,
   into->waiting.x.push_back(x);
   for (std::size_t k = 0; k < values.size(); ++k) into->waiting.columns[k].push_back(values[k]);
   ++waiting_;
-  changed_.insert(of.run);
+  changed_.insert(run);
 }
 
 SeriesRows SeriesWriter::pieces_of(const Family& family) {
@@ -366,6 +346,7 @@ core::Status SeriesWriter::commit(const std::vector<core::Position>& positions) 
   for (Family* family : dirty_) write(*family);
   dirty_.clear();
   waiting_ = 0;
+  write_links();
   for (const core::RunUid& run : changed_) {
     const KnownRun& of = known(run);
     do_->hear_run.bind(1, of.heard).bind(2, of.families).bind(3, of.refused).bind(4, of.id).run();

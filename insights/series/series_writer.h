@@ -34,6 +34,9 @@ struct SegmentOf {
   std::uint32_t rank = 0;
 };
 
+/// What folds keep between two commits. Numbers are stored: never renumber them.
+enum class OpenKind : std::int64_t { sweep = 1, phases = 2 };
+
 /// What a producer says of a name.
 struct SeriesName {
   std::uint64_t hash = 0;
@@ -51,6 +54,7 @@ class SeriesWriter {
  public:
   static constexpr std::size_t kChunkRows = 512;
   static constexpr std::int64_t kMostFamilies = 200'000;  // of a run; what is beyond is left out
+  static constexpr std::int64_t kMostSamples = 20'000;    // series of a node
   static constexpr std::int64_t kMostTensors = 180'000;   // of these: a loss has room beside them
 
   /// As EventWriter::open.
@@ -70,9 +74,25 @@ class SeriesWriter {
   /// `worker` names are of kind 4, as on the wire; others of the kind of their family.
   void name_worker(const core::RunUid& run, std::uint64_t hash, std::string_view text);
   void name(const core::RunUid& run, FamilyKind kind, const SeriesName& name);
+  /// A series of a node as its agent calls it, which is not what its family is called.
+  void name_sent(const core::RunUid& node, std::uint64_t hash, std::string_view text);
+  void name_span(const core::RunUid& run, std::uint64_t hash, std::string_view text);
+  /// Names that were said before, of a kind as the table has it.
+  std::vector<std::pair<std::uint64_t, std::string>> names_of(const core::RunUid& run,
+                                                              std::int64_t kind);
+  /// The node (node_owner.h) served workers of the run at `x`, milliseconds.
+  void link_node(const core::RunUid& run, const core::RunUid& node, std::int64_t x);
+  /// The node that a worker says it is on.
+  void set_node(const SegmentOf& of, std::string_view node);
+  /// What a fold has begun and goes on with when the store is opened again; empty: nothing.
+  std::string open_of(const SegmentOf& of, OpenKind what);
+  void keep_open(const SegmentOf& of, OpenKind what, std::string_view bytes);
   /// `values`: one of each column of the kind. What is not beyond the last x is a repeat, and dropped.
   void add(const SegmentOf& of, FamilyKind kind, std::uint64_t name, core::Mode mode,
            std::int64_t x, std::span<const double> values);
+  /// As add, of what has no x but its place among all of its series.
+  void append(const SegmentOf& of, FamilyKind kind, std::uint64_t name, core::Mode mode,
+              std::span<const double> values);
   void heard(const core::RunUid& run, std::int64_t micros);
 
   /// Makes durable what was seen together with the positions, and forgets the runs that changed.
@@ -84,7 +104,8 @@ class SeriesWriter {
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
   /// Forgets runs unheard of since before `before`. While the file is larger than `max_bytes` it forgets
-  /// the tensors of the least lately heard ones, and at last these runs; at most `most` at once. How many it has forgotten.
+  /// the spans, the samples and the tensors of the least lately heard ones, and at last these runs; at most
+  /// `most` at once. How many it has forgotten.
   core::Result<std::size_t> forget(core::WallTime before, std::uint64_t max_bytes,
                                    std::size_t most);
 
@@ -116,6 +137,10 @@ class SeriesWriter {
   struct HashOfKey {
     std::size_t operator()(const FamilyKey& key) const noexcept;
   };
+  struct ServedSpan {
+    std::int64_t first = 0, last = -1;
+    bool fresh = false;
+  };
   struct Statements;
 
   SeriesWriter(std::unique_ptr<StoreDatabase> database, std::unique_ptr<StoreLock> lock);
@@ -123,6 +148,9 @@ class SeriesWriter {
   KnownRun& known(const core::RunUid& run);
   Family* family(const core::RunUid& run, const FamilyKey& key);
   void refuse(const core::RunUid& run);
+  void put_row(Family& family, const core::RunUid& run, std::int64_t x,
+               std::span<const double> values);
+  void write_links();
   void put_name(const core::RunUid& run, std::int64_t kind, const SeriesName& name);
   static void note_extremes(Family& family, std::int64_t x, std::span<const double> values);
   bool is_known(std::int64_t run, std::int64_t kind, const SeriesName& name);
@@ -134,7 +162,7 @@ class SeriesWriter {
   void put_piece(Family& family, const SeriesRows& rows);
   void roll(const Family& family, std::size_t column, std::span<const SeriesRows> chunks);
   void forget_run(std::int64_t id);
-  bool forget_tensors();
+  bool forget_kind(FamilyKind kind);
   void forget_what_rests();
 
   std::unique_ptr<StoreLock> lock_;
@@ -151,7 +179,8 @@ class SeriesWriter {
   std::unordered_map<std::uint64_t, std::uint64_t>
       names_;  // what was said of a name last, as hashes
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>
-      orders_;  // the next, by run and kind
+      orders_;                                                         // the next, by run and kind
+  std::map<std::pair<std::int64_t, std::int64_t>, ServedSpan> links_;  // run and node
   std::int64_t turn_ = 0;
   std::uint64_t refused_ = 0;
   std::unique_ptr<Statements> do_;

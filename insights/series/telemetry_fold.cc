@@ -113,6 +113,13 @@ void fold_frame(const core::FrameView& frame, const core::FrameBody& body, Serie
                     header.kind == core::FrameKind::step_end ||
                     header.kind == core::FrameKind::summary;
   const auto* names = std::get_if<core::Dictionary>(&body);
+  if (const auto* life = std::get_if<core::Lifecycle>(&body);
+      life != nullptr && life->event == core::LifecycleEvent::start && !life->node.empty()) {
+    const SegmentOf starting{header.run, header.worker, header.incarnation, header.attempt,
+                             header.rank};
+    into.heard(header.run, header.time / kNanosOfAMicro);
+    return into.set_node(starting, life->node);
+  }
   if (!rows && names == nullptr) return;
   into.heard(header.run, header.time / kNanosOfAMicro);
   if (names != nullptr) return fold_names(header.run, *names, into);  // again and again the same

@@ -68,7 +68,7 @@ def lab_of(light):
 
 @pytest.mark.parametrize("theme,ground", [("light", "#ffffff"), ("dark", "#1d2125")])
 def test_u26_eight_lines_are_told_apart_with_each_kind_of_sight(theme, ground):
-    text = (WEB / "src" / "chart.ts").read_text()
+    text = (WEB / "src" / "colours.ts").read_text()
     colours = re.findall(r"#[0-9a-f]{6}", re.search(theme + r": \[(.*?)\]", text, re.DOTALL).group(1))
     assert len(colours) == 8
     for sight, matrix in SIGHTS.items():

@@ -6,14 +6,17 @@ import { IssueScreen } from "./issue";
 import { IssuesScreen } from "./issues";
 import { Keys } from "./keys";
 import { is_dark, theme, turn_theme, turn_zone, zone } from "./look";
+import { NodesScreen } from "./nodes";
 import { Link } from "./parts";
 import { place } from "./place";
+import { RanksScreen } from "./ranks";
 import { HistoryScreen, RunScreen } from "./run";
 import { RulesScreen } from "./rules";
 import { RunsScreen } from "./runs";
 import { SystemScreen } from "./system";
 import { TensorsScreen } from "./tensors";
 import { follow, live } from "./stream";
+import { TimelineScreen } from "./timeline";
 
 function Screen() {
   const parts = place.value.path.split("/").filter(Boolean).map(decodeURIComponent);
@@ -25,6 +28,9 @@ function Screen() {
   if (room === "issues" && first) return <IssueScreen issue_key={first} episode={second ?? "newest"} />;
   if (room === "runs" && first && second === "tensors") return <TensorsScreen uid={first} />;
   if (room === "runs" && first && second === "rules") return <RulesScreen uid={first} />;
+  if (room === "runs" && first && second === "nodes") return <NodesScreen uid={first} />;
+  if (room === "runs" && first && second === "timeline") return <TimelineScreen uid={first} />;
+  if (room === "runs" && first && second === "ranks") return <RanksScreen uid={first} />;
   if (room === "runs" && first) return second === "history" ? <HistoryScreen uid={first} /> : <RunScreen uid={first} />;
   return <p>There is no such page. <Link to="/">Runs</Link></p>;
 }

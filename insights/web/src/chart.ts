@@ -1,4 +1,6 @@
 // Lines over steps, drawn by uPlot. Nobody else knows that library.
+import { clock, TIME_STRIDES } from "./clock";
+import { colour_of, dashes_of } from "./colours";
 import { is_dark } from "./look";
 import uPlot from "uplot";
 
@@ -9,18 +11,15 @@ export interface Line {
   faint: boolean;           // replaced by a later attempt
 }
 export interface Mark { x: number; kind: "sign" | "alarm" | "stop" | "checkpoint"; text: string }
+// `time`: x is milliseconds, UTC. `top`: y goes from 0 to there, whatever the values are.
+// `together`: charts of the same word follow one cursor.
+export interface Look { time?: boolean; top?: number; together?: string }
 export interface Events { point: (x: number | null) => void; range: (from: number, to: number) => void; whole: () => void }
 
-// Told apart with each kind of colour blindness (tests/e2e/test_page_files.py computes it).
-const COLOURS = { light: ["#0334d4", "#c28402", "#006f4e", "#c436a0", "#32264e", "#745600", "#2f93f8", "#551003"],
-  dark: ["#35c1ff", "#cdb006", "#188b66", "#b75ea6", "#cffff9", "#ffff1e", "#8a6dff", "#bf5b1f"] };
-const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3]];
 export const MARK_SIGNS = { sign: "◇", alarm: "■", stop: "▼", checkpoint: "◆" };
 const LANE = 8;  // CSS pixels under the lines, for what is no number
 
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-export const dashes_of = (at: number) => DASHES[(at >> 3) % 4]!;
-export const colour_of = (at: number) => (is_dark() ? COLOURS.dark : COLOURS.light)[at % 8]!;
 
 export function short(value: number): string {
   const size = Math.abs(value);
@@ -101,7 +100,7 @@ export class Chart {
   private shape = "";
   private readonly watch: ResizeObserver;
 
-  constructor(private readonly box: HTMLElement, private readonly events: Events, private log: boolean, private readonly together = "") {
+  constructor(private readonly box: HTMLElement, private readonly events: Events, private log: boolean, private readonly look: Look = {}) {
     this.plot = this.made();
     this.watch = new ResizeObserver(() => this.plot.setSize(this.size()));
     this.watch.observe(box);
@@ -119,7 +118,7 @@ export class Chart {
       this.plot = this.made();
       this.touch();
     }
-    this.near = log ? null : near_range(lines);
+    this.near = log || this.look.top !== undefined ? null : near_range(lines);
     this.plot.setData(aligned(lines, log), false);
     this.plot.setScale("x", { min: from, max: Math.max(to - 1, from + 1) });
   }
@@ -130,6 +129,11 @@ export class Chart {
     if (x.length === 0) return;
     const now = this.at === null ? (by > 0 ? -1 : x.length) : this.nearest(this.at);
     this.put(x[Math.min(x.length - 1, Math.max(0, now + by))]!);
+  }
+  // Shows the cursor where another chart has it.
+  follow(x: number | null): void {
+    this.at = x;
+    this.plot.setCursor(x === null ? { left: -10, top: -10 } : { left: this.plot.valToPos(x, "x"), top: 10 }, false);
   }
   put(x: number): void {
     // The third tells charts that follow the same cursor; it is not among the types.
@@ -155,6 +159,7 @@ export class Chart {
   private size() { return { width: Math.max(200, this.box.clientWidth), height: this.box.clientWidth < 500 ? 180 : 220 }; }
 
   private y_range(min: number | null, max: number | null): uPlot.Range.MinMax {
+    if (this.look.top !== undefined) return [0, this.look.top];
     if (min === null || max === null) return this.log ? [1, 10] : [0, 1];  // a logarithmic axis has no 0
     if (this.log) return min === max ? [min / 2, max * 2] : uPlot.rangeLog(min, max, 10, true);
     const [low, high] = this.near ?? [min, max];
@@ -168,9 +173,9 @@ export class Chart {
     return new uPlot({
       ...this.size(), series, bands, legend: { show: false }, padding: [22, 12, 0, 0],
       scales: { x: { time: false }, y: { distr: this.log ? 3 : 1, range: (_, min, max) => this.y_range(min, max) } },
-      axes: [axis({ values: (_, all) => all.map((x) => Number.isInteger(x) ? String(x) : "") }),
+      axes: [axis(this.look.time ? { incrs: TIME_STRIDES, space: 80, values: (_, all) => all.map(clock) } : { values: (_, all) => all.map((x) => Number.isInteger(x) ? String(x) : "") }),
         axis({ size: 64, values: (_, all) => all.map((y) => y === null ? "" : axis_number(y)) })],
-      cursor: { ...(this.together ? { sync: { key: this.together } } : {}), drag: { x: true, y: false, setScale: false }, points: { show: (plot, at) => at % 3 === 1 ? uPlot_point(plot, at) : (undefined as unknown as HTMLElement) } },
+      cursor: { ...(this.look.together ? { sync: { key: this.look.together } } : {}), drag: { x: true, y: false, setScale: false }, points: { show: (plot, at) => at % 3 === 1 ? uPlot_point(plot, at) : (undefined as unknown as HTMLElement) } },
       hooks: {
         draw: [(plot) => this.draw(plot)],
         setCursor: [(plot) => {

@@ -1,7 +1,8 @@
 // Runs side by side: from which step on does this one differ from that one?
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, Refused, type RunPage, type RunRow } from "./api";
-import { Chart, colour_of, dashes_of, short } from "./chart";
+import { Chart, short } from "./chart";
+import { colour_of, dashes_of } from "./colours";
 import { curve_of, differences, first_apart, lines_of_runs, modes_of, run_words, type Axis, type Compared } from "./compare_data";
 import { exactly, facts_of, usual_names, type Curves, type Name } from "./curve_data";
 import { watch_theme } from "./look";

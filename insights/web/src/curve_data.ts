@@ -19,7 +19,7 @@ const RATE = /(^|[_/.-])(lr|learning_rate)([_/.-]|$)/i;
 // Losses, metrics, learning rates, then the time of steps: what is shown when nobody has chosen.
 export function usual_names(names: Name[], most: number): string[] {
   const grade = (one: Name) =>
-    one.role === "loss" ? 0 : one.role === "ledger" ? 5 : RATE.test(one.name) ? 2 : one.kind === "clock" ? 3 : one.role === "metric" ? 1 : 4;
+    one.role === "loss" ? 0 : one.name.startsWith("phase/") ? 6 : one.role === "ledger" ? 5 : RATE.test(one.name) ? 2 : one.kind === "clock" ? 3 : one.role === "metric" ? 1 : 4;
   return [...names].sort((a, b) => grade(a) - grade(b)).slice(0, most).map((one) => one.name);
 }
 

@@ -1,7 +1,8 @@
 // Curves of a run: charts with marks, a range that is zoomed into, and what else could be shown.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, Refused, type IssueRow, type Stop } from "./api";
-import { Chart, colour_of, MARK_SIGNS, type Mark } from "./chart";
+import { Chart, MARK_SIGNS, type Mark } from "./chart";
+import { colour_of } from "./colours";
 import { charts_of, exactly, lines_of, marks_of, read_out, sentence, usual_names, type Curve, type Curves, type Name } from "./curve_data";
 import { watch_theme } from "./look";
 import { pin, pinned } from "./pinned";
@@ -42,7 +43,7 @@ export function Figure({ name, mode, curves, answer, marks, log, zoom }:
   const lines = lines_of(curves);
   const labels = lines.map((line) => line.label);
   useEffect(() => {
-    const made = new Chart(box.current!, { point: set_at, range: (from, to) => act.current?.({ from, to }), whole: () => act.current?.({ from: null, to: null }) }, log, `steps of ${mode}`);
+    const made = new Chart(box.current!, { point: set_at, range: (from, to) => act.current?.({ from, to }), whole: () => act.current?.({ from: null, to: null }) }, log, { together: `steps of ${mode}` });
     chart.current = made;
     const left = watch_theme(() => show.current());
     return () => { left(); made.leave(); };

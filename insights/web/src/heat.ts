@@ -1,6 +1,7 @@
 // A heat map on a canvas: one pixel per cell, then blown up; what is not finite is hatched, what is not there is chequered.
 import { watch_theme } from "./look";
 import { MARK_SIGNS, type Mark } from "./chart";
+import { clock, TIME_STRIDES } from "./clock";
 import { HIGHEST, NOT_FINITE, NOT_POSITIVE, NOTHING, row_words, type Heat } from "./heat_data";
 
 export interface HeatEvents { point: (row: number, column: number) => void; choose: (row: number, column: number) => void }
@@ -89,7 +90,7 @@ export class HeatCanvas {
 
   show(heat: Heat, marks: Mark[], selected: string | null): void {
     if (heat !== this.heat)
-      this.layers = [painted(heat, (cell) => TABLE[cell]!), painted(heat, (cell) => (cell === NOT_FINITE ? 0xff000000 : 0)),
+      this.layers = [painted(heat, (cell) => TABLE[heat.time && cell <= HIGHEST ? HIGHEST - cell : cell]!), painted(heat, (cell) => (cell === NOT_FINITE ? 0xff000000 : 0)),
         painted(heat, (cell) => (cell === NOTHING ? 0xff000000 : 0))];
     this.heat = heat;
     this.marks = marks;
@@ -186,7 +187,7 @@ export class HeatCanvas {
     const heat = this.heat!;
     const rough = (heat.to - heat.from) / Math.max(2, Math.floor(width / 90));
     const power = 10 ** Math.floor(Math.log10(Math.max(1, rough)));
-    const stride = Math.max(1, [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough) ?? rough);
+    const stride = heat.time ? TIME_STRIDES.find((one) => one >= rough) ?? rough : Math.max(1, [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough) ?? rough);
     ctx.font = "13px system-ui, sans-serif";
     ctx.textAlign = "center";
     ctx.textBaseline = "top";
@@ -194,7 +195,8 @@ export class HeatCanvas {
     for (let step = Math.ceil(heat.from / stride) * stride; step < heat.to; step += stride) {
       const x = this.x_of(step + 0.5 * Math.min(1, heat.width));
       ctx.fillRect(x, ABOVE + height, 1, 4);
-      ctx.fillText(String(step), Math.min(Math.max(x, left + 14), left + width - 14), ABOVE + height + 6);
+      const edge = heat.time ? 28 : 14;
+      ctx.fillText(heat.time ? clock(step) : String(step), Math.min(Math.max(x, left + edge), left + width - edge), ABOVE + height + 6);
     }
   }
   private draw_marks(ctx: CanvasRenderingContext2D): void {

@@ -2,11 +2,12 @@
 import { Refused } from "./api";
 import { short } from "./chart";
 
-export interface HeatRow { name: string; last: string; folded: number; role: string; first_bad_step: number | null }
+export interface HeatRow { label?: string; name: string; last: string; folded: number; role: string; first_bad_step: number | null }
 export interface Heat {
   stat: string; mode: string | null; modes: string[]; width: number; from: number; to: number; tensors: number; left_out: number;
   refused: number; tensors_gone: boolean; rows: HeatRow[]; scale: "log10" | "linear"; lo: number | null; hi: number | null;
   columns: number; cells: Uint8Array;
+  time?: boolean;  // columns are milliseconds, UTC, and values are shares, of which the high ones are dark
 }
 export const HIGHEST = 252;
 export const NOT_POSITIVE = 253;
@@ -62,7 +63,7 @@ export function cell_words(heat: Heat, row: number, column: number): string {
   return `about ${Number(value_of(heat, cell).toPrecision(2)).toString().replace("e+", "e")}`;
 }
 
-export const row_words = (row: HeatRow) => (row.folded > 1 ? `${row.name} to ${row.last} (${row.folded} tensors, the greatest)` : row.name);
+export const row_words = (row: HeatRow) => row.label ?? (row.folded > 1 ? `${row.name} to ${row.last} (${row.folded} tensors, the greatest)` : row.name);
 
 export const steps_of = (heat: Heat, column: number) => {
   const first = heat.from + column * heat.width;

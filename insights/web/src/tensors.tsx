@@ -1,5 +1,5 @@
 // All tensors of a run: which are abnormal, from which step on, in which direction does it spread?
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { ask, Refused, type RunPage } from "./api";
 import { short } from "./chart";
 import { Figure, Marks, useAsked } from "./curves";
@@ -11,29 +11,17 @@ import { Asked } from "./parts";
 import { place, set_queries, set_query } from "./place";
 import { Head } from "./run_head";
 import { ticks } from "./stream";
+import { useSlow } from "./slow";
 
 const STATS = ["l2", "mean", "std", "min", "max", "abs_max", "abs_mean", "zero", "negative", "nan", "posinf", "neginf"];
 const SIGNED = new Set(["mean", "min", "max"]);  // a logarithm would hide half of them
 const ROWS: [string, string][] = [["model", "model order"], ["name", "by name"], ["value", "worst first"]];
 const TALL = 440;
 const MOST_NAMES = 100;
-const LOOK_AGAIN = 2000;  // ms, while the run moves
 const REST = 150;         // ms that the cursor stays before the bars are asked for
 
 const asked = (name: string) => place.value.query.get(name) ?? "";
 const step_of = (name: string) => (/^\d+$/.test(asked(name)) ? Number(asked(name)) : null);
-
-// Counts with what moves, but not as often.
-function useSlow(value: number): number {
-  const [slow, set] = useState(value);
-  const due = useRef(0);
-  useEffect(() => {
-    if (value === slow || due.current) return;
-    due.current = window.setTimeout(() => { due.current = 0; set(value); }, LOOK_AGAIN);
-  }, [value, slow]);
-  useEffect(() => () => window.clearTimeout(due.current), []);
-  return slow;
-}
 
 function Nothing({ heat, filtered }: { heat: Heat; filtered: boolean }) {
   if (filtered) return <p class="dim">No tensor has a name that fits the filter. <button type="button" onClick={() => set_query("q", "")}>Show all</button></p>;

@@ -1,0 +1,105 @@
+// All cores and GPUs of a node over time: which are idle, which are full, since when.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { type Mark } from "./chart";
+import { clock } from "./clock";
+import { useAsked } from "./curves";
+import { HeatCanvas } from "./heat";
+import { ask_heat, HIGHEST, NOTHING, type Heat } from "./heat_data";
+import { useSlow } from "./slow";
+import { label_of } from "./system_data";
+import { ticks } from "./stream";
+
+const NONE: Mark[] = [];
+const TALL = 420;
+type CoreRow = Heat["rows"][number] & { metric: string; labels: string; node: string };
+
+// Rows that fit the filter, with their names as people know them; bytes are shares of the whole scale from 0 to 1.
+function shown_of(heat: Heat, gpus: string[], filter: RegExp | null): Heat {
+  const rows = (heat.rows as CoreRow[]).map((row, at) => ({ ...row, at, first_bad_step: null, label: label_of(row.metric, row.labels, gpus) + (row.folded > 1 ? ` and ${row.folded - 1} more` : "") }))
+    .filter((row) => !filter || filter.test(row.label));
+  rows.sort((a, b) => Number(a.metric.startsWith("hw")) - Number(b.metric.startsWith("hw")));
+  const cells = new Uint8Array(rows.length * heat.columns);
+  const lo = heat.lo ?? 0;
+  const hi = heat.hi ?? 0;
+  rows.forEach((row, place) => {
+    for (let column = 0; column < heat.columns; column += 1) {
+      const cell = heat.cells[row.at * heat.columns + column]!;
+      const value = lo + (hi - lo) * cell / HIGHEST;
+      cells[place * heat.columns + column] = cell > HIGHEST ? cell : Math.round(Math.min(1, Math.max(0, value)) * HIGHEST);
+    }
+  });
+  return { ...heat, rows, cells, lo: 0, hi: 1, time: true };
+}
+
+const share = (heat: Heat, row: number, column: number) => {
+  const cell = heat.cells[row * heat.columns + column] ?? NOTHING;
+  return cell > HIGHEST ? "no sample" : `${Math.round(cell / HIGHEST * 100)} %`;
+};
+
+function core_sentence(heat: Heat): string {
+  const means = heat.rows.map((row, at) => {
+    const cells = [...heat.cells.subarray(at * heat.columns, (at + 1) * heat.columns)].filter((cell) => cell <= HIGHEST);
+    return { row, mean: cells.reduce((sum, cell) => sum + cell, 0) / Math.max(1, cells.length) / HIGHEST };
+  });
+  const least = means.reduce((a, b) => (b.mean < a.mean ? b : a));
+  const most = means.reduce((a, b) => (b.mean > a.mean ? b : a));
+  return `${heat.rows.length} ${heat.rows.length === 1 ? "row" : "rows"}, ${clock(heat.from)} to ${clock(heat.to)} UTC. Busiest on average: ${most.row.label}, ${Math.round(most.mean * 100)} %; least: ${least.row.label}, ${Math.round(least.mean * 100)} %. 1 column = ${heat.width / 1000} s, the mean of its samples.`;
+}
+
+function CoreFigure({ heat, at, point, choose }: { heat: Heat; at: number | null; point: (x: number) => void; choose: (row: CoreRow) => void }) {
+  const box = useRef<HTMLDivElement>(null);
+  const canvas = useRef<HeatCanvas | null>(null);
+  const [cell, set_cell] = useState<[number, number] | null>(null);
+  const now = useRef({ heat, point, choose });
+  now.current = { heat, point, choose };
+  useEffect(() => {
+    const made = new HeatCanvas(box.current!, {
+      point: (row, column) => { set_cell([row, column]); now.current.point(now.current.heat.from + (column + 0.5) * now.current.heat.width); },
+      choose: (row) => now.current.choose(now.current.heat.rows[row]! as CoreRow),
+    }, TALL);
+    canvas.current = made;
+    return () => made.leave();
+  }, []);
+  useEffect(() => { canvas.current?.show(heat, NONE, null); }, [heat]);
+  const press = (event: KeyboardEvent) => {
+    const one = canvas.current;
+    const acts: Record<string, () => void> = { ArrowLeft: () => one?.step(0, -1), ArrowRight: () => one?.step(0, 1), ArrowUp: () => one?.step(-1, 0), ArrowDown: () => one?.step(1, 0),
+      Home: () => one?.step(0, -1e9), End: () => one?.step(0, 1e9), PageUp: () => one?.step(-20, 0), PageDown: () => one?.step(20, 0), Enter: () => one?.choose() };
+    if (!acts[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    acts[event.key]!();
+  };
+  const said = core_sentence(heat);
+  const row = cell ? heat.rows[cell[0]] : undefined;
+  return (
+    <figure class="heat">
+      <p class="read" aria-live="polite">{cell && row && at !== null ? `${clock(heat.from + cell[1] * heat.width)} UTC, ${row.label}: ${share(heat, ...cell)}` : " "}</p>
+      <div class="cells" ref={box} tabIndex={0} role="img" onKeyDown={press} aria-label={`Utilization of cores and GPUs. ${said} Arrow keys read cells, Enter draws the row above.`} />
+      <p class="legend"><span>0 % <i class="ramp dark-high" /> 100 %, dark is busy</span><span><i class="checker" /> no sample</span></p>
+      <figcaption class="dim"><p>{said}</p></figcaption>
+    </figure>
+  );
+}
+
+export function CoresPanel({ uid, node, gpus, range, at, point, choose }:
+  { uid: string; node: string; gpus: string[]; range: string; at: number | null; point: (x: number) => void; choose: (kind: "cpu" | "gpu", label: string) => void }) {
+  const turn = useSlow(ticks.value.get(uid) ?? 0);
+  const [filter, set_filter] = useState("");
+  const { answer, error } = useAsked<Heat>(`/runs/${encodeURIComponent(uid)}/system/heatmap?format=bin&node=${node}${range}`, turn, ask_heat);
+  let expression: RegExp | null = null;
+  let wrong = false;
+  try { expression = filter ? new RegExp(filter, "i") : null; } catch { wrong = true; }
+  const heat = useMemo(() => answer && shown_of(answer, gpus, expression), [answer, filter, gpus.join()]);
+  return (
+    <section class="panel" id="cores">
+      <h2>All cores and GPUs</h2>
+      <p class="tools"><label>Filter rows <input type="search" value={filter} placeholder="cpu(1|2)$" onInput={(event) => set_filter(event.currentTarget.value)} /></label></p>
+      {error && <p class="fault" role="alert">{error.message}</p>}
+      {wrong && <p class="fault">This is no regular expression.</p>}
+      {heat && heat.rows.length === 0 && <p class="dim">{answer!.rows.length > 0 ? "No row fits the filter." : "No sample of a core or a GPU: the collectors cpu and gpu are off."}</p>}
+      {heat && heat.rows.length > 0 && <CoreFigure heat={heat} at={at} point={point}
+        choose={(row) => choose(row.metric.startsWith("hw") ? "gpu" : "cpu", row.label!.replace(/ and .*/, ""))} />}
+      {answer && answer.left_out > 0 && <p class="fault">{answer.left_out} more rows are not drawn.</p>}
+    </section>
+  );
+}

@@ -1,0 +1,57 @@
+// Lines over time with what is read at the cursor, which all charts of a screen share; their sentences and their table.
+import { useEffect, useRef } from "preact/hooks";
+import { Chart, type Mark } from "./chart";
+import { clock } from "./clock";
+import { colour_of } from "./colours";
+import { amount, lines_of_samples, samples_read, samples_sentence, type Samples, type SystemAnswer } from "./system_data";
+
+export interface Form { id: string; title: string; unit: string; factor: number; top?: number }
+const MOST_ROWS = 200;
+const NONE: Mark[] = [];
+
+function SamplesTable({ all, labels, form }: { all: Samples[]; labels: string[]; form: Form }) {
+  return (
+    <details><summary>Table</summary>
+      {all.map((one, which) => (
+        <table key={one.name}><caption>{form.title}, {labels[which]}{one.x0.length > MOST_ROWS && `: the last ${MOST_ROWS} of ${one.x0.length} points`}</caption>
+          <thead><tr><th scope="col">time (UTC)</th><th scope="col">mean</th><th scope="col">least</th><th scope="col">greatest</th><th scope="col">samples</th></tr></thead>
+          <tbody>{one.x0.map((x, at) => ({ x, at })).slice(-MOST_ROWS).map(({ x, at }) => (
+            <tr key={x}><td>{clock(x)}</td>{[one.mean, one.min, one.max].map((column, k) => <td key={k}>{column[at] == null ? "–" : amount(column[at]! * form.factor, form.unit)}</td>)}<td>{one.n[at]}</td></tr>))}</tbody></table>))}
+    </details>
+  );
+}
+
+export function TimeFigure({ form, all, labels, answer, at, point, zoom }:
+  { form: Form; all: Samples[]; labels: string[]; answer: SystemAnswer; at: number | null; point: (x: number | null) => void; zoom: (from: number | null, to: number | null) => void }) {
+  const box = useRef<HTMLDivElement>(null);
+  const chart = useRef<Chart | null>(null);
+  const act = useRef({ point, zoom });
+  act.current = { point, zoom };
+  useEffect(() => {
+    const made = new Chart(box.current!, { point: (x) => act.current.point(x), range: (from, to) => act.current.zoom(from, to), whole: () => act.current.zoom(null, null) }, false,
+      { time: true, ...(form.top === undefined ? {} : { top: form.top }) });
+    chart.current = made;
+    return () => made.leave();
+  }, []);
+  const key = labels.join();
+  useEffect(() => { chart.current?.show(lines_of_samples(all, labels, form.factor), NONE, false, answer.from, answer.to); }, [answer, key]);
+  useEffect(() => { chart.current?.follow(at); }, [at, answer]);
+  const press = (event: KeyboardEvent) => {
+    const one = chart.current;
+    const acts: Record<string, () => void> = { ArrowLeft: () => one?.step(-1), ArrowRight: () => one?.step(1), PageUp: () => one?.step(-20),
+      PageDown: () => one?.step(20), Home: () => one?.step(-1e9), End: () => one?.step(1e9), "+": () => one?.zoom(0.5), "-": () => one?.zoom(2), "0": () => zoom(null, null) };
+    if (!acts[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    acts[event.key]!();
+  };
+  const said = all.map((one, which) => samples_sentence(one, labels[which]!, form.factor, form.unit, answer.width));
+  return (
+    <figure class="chart" id={`chart-${form.id}`} data-name={form.id}>
+      <h3>{form.title}{all.length > 1 && <span class="keys">{labels.map((label, which) => <span key={label}><i style={{ background: colour_of(which) }} /> {label}</span>)}</span>}</h3>
+      <p class="read" aria-live="polite">{at === null ? " " : samples_read(all, labels, form.factor, form.unit, at)}</p>
+      <div class="plot" ref={box} tabIndex={0} role="img" onKeyDown={press} aria-label={`${form.title}. ${said.join(" ")} Arrow keys read values, plus and minus zoom, 0 shows the whole run.`} />
+      <figcaption class="dim">{said.map((text, which) => <p key={which}>{text}</p>)}</figcaption>
+      <SamplesTable all={all} labels={labels} form={form} />
+    </figure>
+  );
+}
