@@ -11,8 +11,7 @@ export interface Line {
   faint: boolean;           // replaced by a later attempt
 }
 export interface Mark { x: number; kind: "sign" | "alarm" | "stop" | "checkpoint"; text: string }
-// `time`: x is milliseconds, UTC. `top`: y goes from 0 to there, whatever the values are.
-// `together`: charts of the same word follow one cursor.
+// `time`: x is milliseconds. `top`: y goes from 0 to there. `together`: charts of the same word follow one cursor.
 export interface Look { time?: boolean; top?: number; together?: string }
 export interface Events { point: (x: number | null) => void; range: (from: number, to: number) => void; whole: () => void }
 

@@ -1,7 +1,7 @@
 // All cores and GPUs of a node over time: which are idle, which are full, since when.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Mark } from "./chart";
-import { clock } from "./clock";
+import { clock, clock_words } from "./clock";
 import { useAsked } from "./curves";
 import { HeatCanvas } from "./heat";
 import { ask_heat, HIGHEST, NOTHING, type Heat } from "./heat_data";
@@ -43,7 +43,7 @@ function core_sentence(heat: Heat): string {
   });
   const least = means.reduce((a, b) => (b.mean < a.mean ? b : a));
   const most = means.reduce((a, b) => (b.mean > a.mean ? b : a));
-  return `${heat.rows.length} ${heat.rows.length === 1 ? "row" : "rows"}, ${clock(heat.from)} to ${clock(heat.to)} UTC. Busiest on average: ${most.row.label}, ${Math.round(most.mean * 100)} %; least: ${least.row.label}, ${Math.round(least.mean * 100)} %. 1 column = ${heat.width / 1000} s, the mean of its samples.`;
+  return `${heat.rows.length} ${heat.rows.length === 1 ? "row" : "rows"}, ${clock(heat.from)} to ${clock_words(heat.to)}. Busiest on average: ${most.row.label}, ${Math.round(most.mean * 100)} %; least: ${least.row.label}, ${Math.round(least.mean * 100)} %. 1 column = ${heat.width / 1000} s, the mean of its samples.`;
 }
 
 function CoreFigure({ heat, at, point, choose }: { heat: Heat; at: number | null; point: (x: number) => void; choose: (row: CoreRow) => void }) {
@@ -73,7 +73,7 @@ function CoreFigure({ heat, at, point, choose }: { heat: Heat; at: number | null
   const row = cell ? heat.rows[cell[0]] : undefined;
   return (
     <figure class="heat">
-      <p class="read" aria-live="polite">{cell && row && at !== null ? `${clock(heat.from + cell[1] * heat.width)} UTC, ${row.label}: ${share(heat, ...cell)}` : " "}</p>
+      <p class="read" aria-live="polite">{cell && row && at !== null ? `${clock_words(heat.from + cell[1] * heat.width)}, ${row.label}: ${share(heat, ...cell)}` : " "}</p>
       <div class="cells" ref={box} tabIndex={0} role="img" onKeyDown={press} aria-label={`Utilization of cores and GPUs. ${said} Arrow keys read cells, Enter draws the row above.`} />
       <p class="legend"><span>0 % <i class="ramp dark-high" /> 100 %, dark is busy</span><span><i class="checker" /> no sample</span></p>
       <figcaption class="dim"><p>{said}</p></figcaption>

@@ -1,6 +1,7 @@
 // What the server says of a run's series, and in words what a chart shows.
 import { short, type Line, type Mark } from "./chart";
 import type { IssueRow, Stop } from "./api";
+import { clock, clock_words } from "./clock";
 
 export interface Name {
   name: string; kind: string; role: string; unit: string | null; direction: string | null; modes: string[];
@@ -108,7 +109,7 @@ export function read_out(curves: Curve[], labels: string[], x: number, width: nu
     const said = [value != null ? short(value) : "", bad ? `${bad[1]! > 0 ? `${bad[1]} NaN` : ""}${bad[2]! > 0 ? ` ${bad[2]} +Inf` : ""}${bad[3]! > 0 ? ` ${bad[3]} −Inf` : ""}`.trim() : ""].filter(Boolean).join(", ");
     const low = curve.min?.[at];
     const band = low != null && value != null && low !== curve.max?.[at] ? ` (${short(low)} to ${short(curve.max![at]!)})` : "";
-    const time = curve.t0 && curve.dt[at] != null ? ` · ${new Date(Date.parse(curve.t0) + curve.dt[at]!).toISOString().slice(11, 19)} UTC` : "";
+    const time = curve.t0 && curve.dt[at] != null ? ` · ${clock_words(Date.parse(curve.t0) + curve.dt[at]!)}` : "";
     return [`${labels.length > 1 ? `${labels[which]} ` : ""}${said}${band}${curve.x0[at] === x ? "" : ` of step ${curve.x0[at]}`}${time}`];
   });
   return `step ${x}${width > 1 ? ` to ${x + width - 1}` : ""}: ${parts.join(" · ") || "no value"}`;

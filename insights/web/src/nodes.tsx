@@ -1,7 +1,7 @@
 // Which node, GPU or core is slow, full or idle; since when; did the step time follow?
 import { useState } from "preact/hooks";
 import { ask, Refused, type RunPage } from "./api";
-import { clock } from "./clock";
+import { clock, clock_words } from "./clock";
 import { CoresPanel } from "./cores";
 import { useAsked } from "./curves";
 import { exactly } from "./curve_data";
@@ -72,7 +72,7 @@ function Controls({ nodes, node, from, to }: { nodes: NodeRow[]; node: NodeRow; 
       <p class="tools"><Chips kind="cpu" all={Array.from({ length: node.cores }, (_, at) => `cpu${at}`)} />
         {node.gpus.length > 0 && <Chips kind="gpu" all={node.gpus.map((_, at) => `gpu${at}`)} />}
         <label>Network <select value={asked("net") || "total"} onChange={(event) => set_query("net", event.currentTarget.value === "total" ? "" : "each")}><option value="total">total</option><option value="each">each interface</option></select></label></p>
-      <p class="tools"><span id="range">{clock(from)} to {clock(to)} UTC</span>
+      <p class="tools"><span id="range">{clock(from)} to {clock_words(to)}</span>
         <button type="button" disabled={fixed} onClick={() => move(from + wide / 4, to - wide / 4)}>Zoom in</button>
         <button type="button" disabled={fixed} onClick={() => move(from - wide / 2, to + wide / 2)}>Zoom out</button>
         <button type="button" disabled={fixed} onClick={() => move(from - wide / 4, to - wide / 4)}>Pan left</button>

@@ -1,6 +1,6 @@
 // Samples of nodes as the server sends them, and in words what is drawn of them.
 import { short, type Line } from "./chart";
-import { clock } from "./clock";
+import { clock, clock_words } from "./clock";
 
 export interface Worker { name: string; rank: number }
 export interface NodeRow {
@@ -70,5 +70,5 @@ export function samples_read(all: Samples[], labels: string[], factor: number, u
     const band = one.n[at]! > 1 && one.min[at] !== one.max[at] ? ` (${amount(one.min[at]! * factor, unit)} to ${amount(one.max[at]! * factor, unit)})` : "";
     return [`${all.length > 1 ? `${labels[which]} ` : ""}${amount(value * factor, unit)}${band}`];
   });
-  return `${clock(x)} UTC: ${parts.join(" · ") || "no sample"}`;
+  return `${clock_words(x)}: ${parts.join(" · ") || "no sample"}`;
 }

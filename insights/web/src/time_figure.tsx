@@ -4,6 +4,7 @@ import { Chart, type Mark } from "./chart";
 import { clock } from "./clock";
 import { colour_of } from "./colours";
 import { amount, lines_of_samples, samples_read, samples_sentence, type Samples, type SystemAnswer } from "./system_data";
+import { zone } from "./look";
 
 export interface Form { id: string; title: string; unit: string; factor: number; top?: number }
 const MOST_ROWS = 200;
@@ -14,7 +15,7 @@ function SamplesTable({ all, labels, form }: { all: Samples[]; labels: string[];
     <details><summary>Table</summary>
       {all.map((one, which) => (
         <table key={one.name}><caption>{form.title}, {labels[which]}{one.x0.length > MOST_ROWS && `: the last ${MOST_ROWS} of ${one.x0.length} points`}</caption>
-          <thead><tr><th scope="col">time (UTC)</th><th scope="col">mean</th><th scope="col">least</th><th scope="col">greatest</th><th scope="col">samples</th></tr></thead>
+          <thead><tr><th scope="col">time ({zone.value})</th><th scope="col">mean</th><th scope="col">least</th><th scope="col">greatest</th><th scope="col">samples</th></tr></thead>
           <tbody>{one.x0.map((x, at) => ({ x, at })).slice(-MOST_ROWS).map(({ x, at }) => (
             <tr key={x}><td>{clock(x)}</td>{[one.mean, one.min, one.max].map((column, k) => <td key={k}>{column[at] == null ? "–" : amount(column[at]! * form.factor, form.unit)}</td>)}<td>{one.n[at]}</td></tr>))}</tbody></table>))}
     </details>
