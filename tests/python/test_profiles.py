@@ -201,7 +201,7 @@ def test_a_chart_is_a_picture_and_a_sentence(written, tmp_path, kind):
     for name in ("x.svg", "x.html"):
         chart.save(tmp_path / name)
         assert chart.svg() in (tmp_path / name).read_text()
-    with pytest.raises(ValueError, match="svg or .html"):
+    with pytest.raises(ValueError, match=".svg, .html or .png"):
         chart.save(tmp_path / "x.gif")
 
 

@@ -15,8 +15,10 @@ from .http import Server, ServerError
 from .issues import Issue, issues, runs
 from .jobs import MergedTimeline, TrainingJob
 from .opening import create_trial
+from .trace_parse import NoTrace
+from .trace_set import Traces, traces
 from .profiles import NoProfilerData, PandasFrame, PandasFrameAnalysis, Profile, Resource, StatsBy
 
-__all__ = ["Frame", "Heatmap", "Issue", "MergedTimeline", "MetricsHistogram", "NoProfilerData", "NotInstalled", "PandasFrame",
+__all__ = ["Frame", "Heatmap", "Issue", "MergedTimeline", "MetricsHistogram", "NoProfilerData", "NoTrace", "NotInstalled", "PandasFrame",
            "PandasFrameAnalysis", "Profile", "Resource", "Server", "ServerError", "StatsBy", "StepHistogram", "StepTimelineChart",
-           "TimelineCharts", "TrainingJob", "create_trial", "export", "issues", "no_refresh", "refresh", "runs"]
+           "TimelineCharts", "Traces", "TrainingJob", "create_trial", "export", "issues", "no_refresh", "refresh", "runs", "traces"]

@@ -3,6 +3,7 @@
 from typing import Any, Optional, Tuple
 
 from tocsin.rules.recording import RecordedTrial
+from .curves import Plotting
 from .frame import Frame
 from .recorded import RecordedSource
 from .selection import query_of
@@ -19,8 +20,8 @@ def _late(name: str) -> Any:
     return property(get, put)
 
 
-class DirectoryTrial(RecordedTrial):
-    """:class:`tocsin.rules.Trial`, and ``series``."""
+class DirectoryTrial(Plotting, RecordedTrial):
+    """:class:`tocsin.rules.Trial`, ``series`` and ``plot``."""
 
     run = _late("run")
     job = _late("job")
