@@ -141,6 +141,8 @@ struct Page {
   std::vector<Section> sections;
   std::string note;       // at the end
   std::string json = {};  // the same for programs, which the page carries; empty: it carries none
+  std::string as_of =
+      {};  // of a run that goes on, what the page stands for: "2026-11-27T18:58:30Z"; empty: it has ended
 };
 
 /// One self-contained file without any script: everything that came from outside is escaped, and the

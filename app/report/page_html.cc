@@ -22,6 +22,7 @@ body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--ground
 h1{font-size:1.6em;margin:0 0 8px}h2{font-size:1.2em;margin:32px 0 8px;border-bottom:1px solid var(--rule);padding-bottom:4px}
 h1,h2,summary,p,li,dd{overflow-wrap:anywhere}td,th{overflow-wrap:break-word}h1,h2,td,th,summary,p,li,dd{unicode-bidi:isolate}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px;margin:0}dt{color:var(--quiet)}dd{margin:0}
+body.goes-on{border-left:8px solid #e69f00;border-right:8px solid #e69f00}.as-of{border-left:8px solid #e69f00;padding:4px 10px;background:var(--card);font-weight:600}
 nav{margin:16px 0;font-size:.9em}nav a{margin-right:12px}a{color:var(--c0)}
 .scroll{overflow-x:auto}table{border-collapse:collapse;margin:8px 0;font-size:.92em}
 th,td{text-align:left;vertical-align:top;padding:3px 12px 3px 0;border-bottom:1px solid var(--rule)}th{color:var(--quiet);font-weight:600}
@@ -162,6 +163,12 @@ std::string inert_json(const std::string& json) {
   return out + "</script>\n";
 }
 
+std::string as_of(const Page& page) {
+  if (page.as_of.empty()) return "";
+  return "<p class=\"as-of\">As of " + core::html_escaped(page.as_of) +
+         ": the run has not ended, and its numbers will change.</p>\n";
+}
+
 }  // namespace
 
 std::string page_policy() {
@@ -177,8 +184,9 @@ std::string page_html(const Page& page) {
       "\">\n<meta name=\"viewport\" "
       "content=\"width=device-width,initial-scale=1\">\n<meta name=\"referrer\" "
       "content=\"no-referrer\">\n<title>" +
-      core::html_escaped(page.title) + "</title>\n<style>" + kStyle +
-      "</style></head><body>\n<h1>" + core::html_escaped(page.title) + "</h1>\n<dl>";
+      core::html_escaped(page.title) + "</title>\n<style>" + kStyle + "</style></head><body" +
+      (page.as_of.empty() ? "" : " class=\"goes-on\"") + ">\n<h1>" +
+      core::html_escaped(page.title) + "</h1>\n" + as_of(page) + "<dl>";
   for (const auto& [name, value] : page.facts) {
     out += "<dt>" + core::html_escaped(name) + "</dt><dd>" + core::html_escaped(value) + "</dd>\n";
   }

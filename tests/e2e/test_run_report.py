@@ -12,6 +12,7 @@ import urllib.request
 import pytest
 
 from tests.support.hook_support import wait_for
+from tests.support.notebook import run_notebook
 from tests.support.program import BINARY, BUILD, ROOT
 from tests.support.webhook_receiver import WebhookReceiver
 
@@ -198,6 +199,18 @@ def test_markdown_is_for_a_merge_request_and_holds_no_element_of_the_training(st
     assert "## Issues" in text and "## What was done" in text and "**loss**" in text and "from 3 to 9" in text
 
 
+def test_the_notebook_computes_it_from_the_server(stopped, tmp_path):
+    server, run, _ = stopped
+    headers, text = fetched(server, run, "ipynb")
+    assert headers["Content-Type"].startswith("application/x-ipynb+json") and headers["Content-Disposition"].endswith(".ipynb\"")
+    (tmp_path / "report.ipynb").write_text(text)
+    space, shown = run_notebook(tmp_path / "report.ipynb")
+    assert space["source"] == f"http://{server.wait_for('started')['http']}" and space["run"] == run["uid"]
+    assert any("from 3 to 9, least 0.08108 at 36, greatest 9 at 37; not finite for the first time at 40" in str(one) for one in shown["How the training went"])
+    assert shown["Issues"][0][0]["rule"] == "exploding_tensor" and shown["Step durations"][1]["steps"] > 40
+    assert {row["rule"] for row in shown["Rules"][0]} >= {"exploding_tensor"}
+
+
 def program(folder, *arguments, **environment):
     return subprocess.run([BINARY, "report", "--from", folder / "journal", *arguments], capture_output=True, text=True, timeout=120,
                           env={**os.environ, **environment})
@@ -222,6 +235,6 @@ def test_the_page_at_the_end_of_the_run_has_it_all(stopped):
 
 def test_a_run_that_is_none_is_named(stopped):
     server, _, _ = stopped
-    for ending in ("html", "json", "md"):
+    for ending in ("html", "json", "md", "ipynb"):
         status, text = server.get(f"/api/v1/runs/ffffffff/report.{ending}")
         assert status == 404 and "ffffffff" in json.loads(text)["detail"]
