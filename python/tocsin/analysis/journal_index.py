@@ -42,7 +42,9 @@ class _Light:
 class JournalIndex:
     """Reads on from where it was. Frames whose lengths do not fit are left out and counted; the sum of a frame (CRC) is not checked."""
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, until: Optional[int] = None) -> None:
+        """``until``: frames that were made after this moment (UTC ns) are as if they were not there."""
+        self._until = until
         self.path = directory if directory.endswith("telemetry.db") else os.path.join(directory, "telemetry.db")
         self.heads: Dict[int, List[Head]] = {kind: [] for kind in KINDS_WITH_ROWS}
         self.names: Dict[int, str] = {}
@@ -96,6 +98,8 @@ class JournalIndex:
         if length + body != len(value) or stride * rows > body or length < wire.HEADER_BYTES or rows > wire.MAX_ROWS or \
                 (kind in KINDS_WITH_ROWS and rows and stride < 8 * wire.LEAST_COLUMNS[kind]):
             self.unreadable += 1
+            return
+        if self._until is not None and time > self._until and kind != wire.DICTIONARY:
             return
         uid = self._uids.get(run)
         if uid is None:

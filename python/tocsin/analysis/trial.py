@@ -27,11 +27,12 @@ class DirectoryTrial(Plotting, RecordedTrial):
     job = _late("job")
     loaded_all_steps = _late("loaded_all_steps")
 
-    def __init__(self, directory: str, name: str, range_steps: Optional[Tuple[int, int]], run: Optional[str]) -> None:
+    def __init__(self, directory: str, name: str, range_steps: Optional[Tuple[int, int]], run: Optional[str],
+                 until: Optional[int] = None) -> None:
         self._begun = True  # while it is made
-        super().__init__(directory, name, range_steps, run, read=False)
+        super().__init__(directory, name, range_steps, run, read=False, until=until)
         self._begun = False
-        self.source = RecordedSource(directory)
+        self.source = RecordedSource(directory, until)
         self.source.run_of(run)
 
     def begin(self) -> None:
