@@ -11,6 +11,7 @@
 #include "app/report/notebook.h"
 #include "app/report/page.h"
 #include "app/report/page_file.h"
+#include "app/report/page_size.h"
 #include "app/report/report_time.h"
 #include "app/serve/problem.h"
 #include "core/visible_text.h"
@@ -98,7 +99,7 @@ HttpAnswer show_report(ApiDesk& desk, const ApiCall& call, const ReportKind& kin
     return out;
   }
   out.headers.emplace_back("Content-Security-Policy", "sandbox; " + report::page_policy());
-  out.body = page_html(page);
+  out.body = report::page_within(page);
   return out;
 }
 

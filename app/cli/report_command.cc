@@ -15,6 +15,7 @@
 #include "app/report/curve_sections.h"
 #include "app/report/gather.h"
 #include "app/report/page_file.h"
+#include "app/report/page_size.h"
 #include "app/report/recorded_curves.h"
 #include "app/report/report_time.h"
 #include "app/view/topic_view.h"
@@ -135,7 +136,8 @@ int write_folder(const ReportOptions& options, const RunReport& run, const repor
 int show(RunReport run, const ReportOptions& options, ingest::Transport& transport) {
   const report::Page page = compose(run, curves_of(transport, run), version_text(), report_time());
   if (!options.html.empty()) {
-    if (const int code = write(options.html, page_html(page), run); code != kOk) return code;
+    if (const int code = write(options.html, report::page_within(page), run); code != kOk)
+      return code;
   }
   if (!options.markdown.empty()) {
     const std::string text = page_markdown(page, report::kMarkdownSections);

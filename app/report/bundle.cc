@@ -8,6 +8,7 @@
 
 #include "app/report/original_rules.h"
 #include "app/report/page_file.h"
+#include "app/report/page_size.h"
 #include "app/report/sections.h"
 
 namespace tocsin::app::report {
@@ -41,7 +42,7 @@ Page xgboost_page(const Page& whole, const core::ValueMap& summary) {
 std::vector<BundleFile> bundle_of(const RunReport& report, const Page& page,
                                   const NotebookSource& source) {
   std::vector<BundleFile> out{
-      {"profiler-output/profiler-report.html", page_html(page)},
+      {"profiler-output/profiler-report.html", page_within(page)},
       {"profiler-output/profiler-report.ipynb", profiler_notebook(report, source)}};
   for (const auto& [name, document] : original_reports(report)) {
     out.push_back({kRuleFolder + file_stem(name) + ".json", core::to_json(document) + "\n"});
@@ -49,7 +50,7 @@ std::vector<BundleFile> bundle_of(const RunReport& report, const Page& page,
   const auto* boosting = summary_of(report, "create_xgboost_report");
   if (boosting == nullptr || !is_boosting(*boosting)) return out;
   out.push_back(
-      {"CreateXgboostReport/xgboost_report.html", page_html(xgboost_page(page, *boosting))});
+      {"CreateXgboostReport/xgboost_report.html", page_within(xgboost_page(page, *boosting))});
   out.push_back({"CreateXgboostReport/xgboost_report.ipynb", xgboost_notebook(report, source)});
   out.push_back({"CreateXgboostReport/xgboost_report.json", core::to_json(*boosting) + "\n"});
   return out;

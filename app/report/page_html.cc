@@ -1,10 +1,11 @@
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <string_view>
 
+#include "app/report/base64.h"
 #include "app/report/chart_svg.h"
 #include "app/report/chart_table.h"
+#include "app/report/heat_strip.h"
 #include "app/report/page.h"
 #include "core/html_text.h"
 #include "core/identity.h"
@@ -43,7 +44,7 @@ svg text{font-size:11px;fill:var(--quiet)}.grid{stroke:var(--rule);stroke-width:
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:2px 16px;margin:0;padding:0;font-size:.88em}
 .g-info{fill:var(--c5)}.g-warning{fill:var(--c4)}.g-error{fill:var(--c1)}.g-critical{fill:var(--bad)}
 .h0{background:transparent}.h1{background:rgba(0,114,178,.12)}.h2{background:rgba(0,114,178,.25)}.h3{background:rgba(0,114,178,.4)}.h4{background:rgba(0,114,178,.6)}
-.band{opacity:.2;stroke:none}.notfinite{fill:var(--bad)}.mark{stroke:currentColor;stroke-width:1;stroke-dasharray:3 2}
+.heat{image-rendering:pixelated}.band{opacity:.2;stroke:none}.notfinite{fill:var(--bad)}.mark{stroke:currentColor;stroke-width:1;stroke-dasharray:3 2}
 svg g[class] text{fill:currentColor}.m-sign{color:var(--c4)}.m-alarm{color:var(--bad)}.m-stop{color:var(--c0)}.m-checkpoint{color:var(--c2)}
 .marks{list-style:none;margin:0;padding:0;font-size:.88em}figure{margin:20px 0}figcaption{font-weight:600}figure p{margin:2px 0}
 @page{margin:14mm}
@@ -125,6 +126,14 @@ std::string html_of(const CurveChart& block) {
   return out + svg(block) + numbers(table_of(block)) + "</figure>";
 }
 
+std::string html_of(const HeatStrip& block) {
+  return "<figure><figcaption>" + core::html_escaped(block.title) +
+         "</figcaption><p class=\"quiet\">" + core::html_escaped(sentence_of(block)) + "</p>" +
+         svg(block) + "<p class=\"quiet\">dark is low, yellow high" +
+         (block.logarithmic ? ", on a logarithmic scale" : "") +
+         "; red: not finite; nothing: no data</p>" + numbers(table_of(block)) + "</figure>";
+}
+
 std::string html_of(const Group& block) {
   return "<details><summary>" + core::html_escaped(block.title) + "</summary>" +
          html_of(block.blocks) + "</details>";
@@ -140,19 +149,8 @@ std::string html_of(const std::vector<Block>& blocks) {
 
 /// SHA-256 of the style in base64, as a policy names it.
 std::string hash_of_style() {
-  static constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const auto digest = core::sha256(kStyle);
-  std::string out;
-  for (std::size_t i = 0; i < digest.size(); i += 3) {
-    std::uint32_t three = 0;
-    for (std::size_t j = 0; j < 3; ++j) {
-      three = three << 8U | (i + j < digest.size() ? digest[i + j] : 0U);
-    }
-    for (unsigned shift = 18; shift <= 18; shift -= 6) out += kDigits[three >> shift & 63U];
-  }
-  out.back() = '=';  // 32 bytes leave one digit over
-  return out;
+  return base64({reinterpret_cast<const char*>(digest.data()), digest.size()});
 }
 
 /// Data, which no browser runs; '<' is written so that no text of a training ends the element.
@@ -173,7 +171,7 @@ std::string as_of(const Page& page) {
 
 std::string page_policy() {
   return "default-src 'none'; style-src 'sha256-" + hash_of_style() +
-         "'; base-uri 'none'; form-action 'none'";
+         "'; img-src data:; base-uri 'none'; form-action 'none'";
 }
 
 std::string page_html(const Page& page) {
