@@ -10,7 +10,7 @@ import pytest
 from tests.e2e.test_report import page_of
 from tests.support.notebook import run_notebook
 from tests.support.program import BINARY
-from tests.support.written_run import WrittenRun
+from tests.support.written_journal import WrittenJournal
 
 BEGIN = 1_760_000_000_000_000  # UTC us
 MS = 1000
@@ -29,7 +29,7 @@ def bundle(folder, to, *more, **environment):
 def trained(folder, ended=True):
     """Two ranks with phases and samples; one step of 400 ms; the loss is no number from step 100 on."""
     chance = random.Random(7)
-    run = WrittenRun(folder, world=2, now=lambda: BEGIN * 1000)
+    run = WrittenJournal(folder, world=2, now=lambda: BEGIN * 1000)
     run.held = []
     for rank in (0, 1):
         run.event(rank, "start", launch="k", job="</script>\"); raise SystemExit #")
@@ -49,7 +49,7 @@ def trained(folder, ended=True):
     if ended:
         for rank in (0, 1):
             run.event(rank, "end", outcome="completed")
-    run.release()
+    run.sealed()
     return took
 
 
@@ -131,14 +131,14 @@ def test_documents_of_an_earlier_one_do_not_stay(training, tmp_path):
 
 def test_what_goes_on_says_as_of_when(tmp_path):
     trained(tmp_path / "run", ended=False)
-    files = bundle(tmp_path / "run", tmp_path / "report")
+    files = bundle(run.sealed(), tmp_path / "report")
     text = files["profiler-output/profiler-report.html"].read_text()
     assert '<body class="goes-on">' in text and "body.goes-on{border-left:8px solid #e69f00" in text
     assert "As of 2025-10-09T08:53:" in page_of(files["profiler-output/profiler-report.html"]).text
 
 
 def test_without_samples_the_notebook_says_how_they_are_taken(tmp_path):
-    run = WrittenRun(tmp_path / "run", now=lambda: BEGIN * 1000)
+    run = WrittenJournal(tmp_path / "run", now=lambda: BEGIN * 1000)
     run.event(0, "start", launch="k", job="j")
     for step in range(10):
         run.step_end(0, step, start=(BEGIN + step * MS) * 1000, end=(BEGIN + (step + 1) * MS) * 1000)
@@ -151,7 +151,7 @@ def test_without_samples_the_notebook_says_how_they_are_taken(tmp_path):
 
 def test_a_boosting_has_its_own_report(tmp_path):
     names = ("train-rmse", "validation-rmse", "feature_importance/gain/f0", "feature_importance/gain/f1", "trees/depth", "hyperparameters/max_depth")
-    run = WrittenRun(tmp_path / "run", names=names, now=lambda: BEGIN * 1000)
+    run = WrittenJournal(tmp_path / "run", names=names, now=lambda: BEGIN * 1000)
     run.event(0, "start", launch="k", job="prices", framework="xgboost")
     for step in range(12):
         rows = [("train-rmse", step, 2.0 / (step + 1), 5), ("validation-rmse", step, 3.0 / (step + 1), 5), ("trees/depth", step, 6.0, 5)]
@@ -162,7 +162,7 @@ def test_a_boosting_has_its_own_report(tmp_path):
         run.scalars(0, rows)
         run.step_end(0, step, start=(BEGIN + step * MS) * 1000, end=(BEGIN + (step + 1) * MS) * 1000)
     run.event(0, "end", outcome="completed")
-    files = bundle(tmp_path / "run", tmp_path / "report", "--rules", "create_xgboost_report")
+    files = bundle(run.sealed(), tmp_path / "report", "--rules", "create_xgboost_report")
     assert {name for name in files if name.startswith("CreateXgboostReport/")} == {
         f"CreateXgboostReport/xgboost_report.{ending}" for ending in ("html", "ipynb", "json")}
     page = page_of(files["CreateXgboostReport/xgboost_report.html"])

@@ -2,10 +2,12 @@
 import gzip
 import json
 import random
+import re
 
 import pytest
 
-from tocsin.analysis import NoProfilerData, NoTrace, traces
+from tests.support.program import ROOT
+from tocsin.analysis import NoProfilerData, NoTrace, Traces, traces
 from tocsin.analysis import trace_parse
 from tocsin.analysis.trace_rank import common, union
 
@@ -280,6 +282,23 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     assert len(traces(str(path)).operators()) == 1
     assert tracemalloc.get_traced_memory()[1] < 6_000_000
     tracemalloc.stop()
+
+
+def test_every_block_of_the_page_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for rank in (0, 1):
+        whole = json.dumps({"distributedInfo": {"rank": rank}, "traceEvents": [*BUSY, step(3, 0, 100), call("aten::mm", 0, 60), call("aten::sum", 60, 100)]})
+        (tmp_path / f"rank{rank}.json.gz").write_bytes(gzip.compress(whole.encode()))
+    found, blocks = {}, re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "analysis-traces.md").read_text(), re.S | re.M)
+    for block in blocks:
+        exec(compile(block, "docs/analysis-traces.md", "exec"), found)  # noqa: S102
+    assert len(blocks) == 2 and capsys.readouterr().out.splitlines() == ["0 50.0 30.0 10.0", "1 50.0 30.0 10.0", "cpu aten::mm 60 %", "cpu aten::sum 40 %"]
+
+
+def test_every_method_of_the_page_is_there():
+    text = (ROOT / "docs" / "analysis-traces.md").read_text()
+    named = set(re.findall(r"^\| `(?:before\.)?(\w+)\(", text, re.M))
+    assert named - {"traces"} == {name for name in vars(Traces) if not name.startswith("_")}
 
 
 def test_a_real_trace(tmp_path):
