@@ -81,11 +81,13 @@ class PyinstrumentStats:
 
 
 class PythonProfileAnalysis:
-    """Finds profiles by step, time, mode or part of the job. ``path``: the directory of the run, or a trial of one."""
+    """Finds profiles by step, time, mode or part of the job. ``path``: the directory of the run, or a trial of one. ``capture``: as of
+    :func:`tocsin.watch`, where raw tensors go to a store of their own."""
 
     profiler = ""  # any
 
-    def __init__(self, path: Any, run: Optional[str] = None) -> None:
+    def __init__(self, path: Any, run: Optional[str] = None, capture: Any = None) -> None:
+        self._capture = capture
         trial = path if hasattr(path, "series") else create_trial(str(path), run=run)
         if not isinstance(trial.source, RecordedSource):
             raise ValueError("a server keeps no profiles: open the directory of the run")
@@ -100,7 +102,7 @@ class PythonProfileAnalysis:
         names = sorted(name for name in self._source.index.names.values() if name.startswith(_NAME))
         out = []
         if self._found is not None and names:
-            with RawTensors(run=self._found[0], out=os.path.dirname(self._source.index.path) or ".") as raw:
+            with RawTensors(run=self._found[0], out=os.path.dirname(self._source.index.path) or ".", capture=self._capture) as raw:
                 for name in names:
                     for worker, mode, step in sent_at(self._source, name, self._found):
                         try:

@@ -239,7 +239,9 @@ class Traces:
         return MadeFrame({"sequence": TEXT, "length": INTEGER, "count": INTEGER, "time": REAL}, found[:top], "sequences of kernels")
 
 
-def traces(given: Union[str, "os.PathLike[str]", Opened, Sequence[Any], Any], step: Optional[int] = None, run: Optional[str] = None) -> Traces:
+def traces(given: Union[str, "os.PathLike[str]", Opened, Sequence[Any], Any], step: Optional[int] = None, run: Optional[str] = None,
+           capture: Any = None) -> Traces:
     """``given``: a trace file (``.json``, ``.json.gz``), several, a folder of them; or a trial, or the directory of a run that sent traces
-    (`tocsin capture RUN --trace 5`), of which ``step`` names one (None: the newest)."""
-    return Traces(traces_of(given, step, run))
+    (`tocsin capture RUN --trace 5`), of which ``step`` names one (None: the newest). ``capture``: as of
+    :func:`tocsin.watch`, where raw tensors go to a store of their own."""
+    return Traces(traces_of(given, step, run, capture))

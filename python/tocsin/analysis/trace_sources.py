@@ -16,19 +16,19 @@ _ENDINGS = (".json", ".json.gz", ".trace", ".gz")
 _HOW = "`tocsin capture RUN --trace 5` asks a running job for one (docs/capture-by-hand.md)"
 
 
-def traces_of(given: Any, step: Optional[int], run: Optional[str]) -> List[Opened]:
+def traces_of(given: Any, step: Optional[int], run: Optional[str], capture: Any = None) -> List[Opened]:
     if isinstance(given, bytes):
         return [given]
     if isinstance(given, (list, tuple)):
-        return [one for each in given for one in traces_of(each, step, run)]
+        return [one for each in given for one in traces_of(each, step, run, capture)]
     if hasattr(given, "series"):
         if not isinstance(getattr(given, "source", None), RecordedSource):
             raise ValueError("a server keeps no traces: open the directory of the run")
-        return _sent(given.source, given._wanted if run is None else run, step)
+        return _sent(given.source, given._wanted if run is None else run, step, capture)
     path = os.fspath(given)
     if os.path.isdir(path):
         if os.path.exists(os.path.join(path, "telemetry.db")):
-            return _sent(RecordedSource(path), run, step)
+            return _sent(RecordedSource(path), run, step, capture)
         found = sorted(file for file in glob.glob(os.path.join(glob.escape(path), "*")) if file.endswith(_ENDINGS))
         if not found:
             raise NoTrace(f"{path}: neither a run nor a trace file (.json, .json.gz) is in it")
@@ -38,14 +38,14 @@ def traces_of(given: Any, step: Optional[int], run: Optional[str]) -> List[Opene
     return [path]
 
 
-def _sent(source: RecordedSource, run: Optional[str], step: Optional[int]) -> List[Opened]:
+def _sent(source: RecordedSource, run: Optional[str], step: Optional[int], capture: Any) -> List[Opened]:
     """Of all workers, at this step; else the newest of each."""
     found = source.run_of(run)
     places = sent_at(source, NAME, found)
     if found is None or not places:
         raise NoProfilerData("traces", _HOW)
     out: List[Opened] = []
-    with RawTensors(run=found[0], out=os.path.dirname(source.index.path) or ".") as raw:
+    with RawTensors(run=found[0], out=os.path.dirname(source.index.path) or ".", capture=capture) as raw:
         for worker in sorted({one for one, _, _ in places}):
             at = [(number, mode) for one, mode, number in places if one == worker and step in (None, number)]
             if at:
