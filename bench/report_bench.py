@@ -96,11 +96,12 @@ def main():
             return 2
         found = {"seconds": took, "MiB of page": os.path.getsize(page) / 2**20,
                  "MiB of memory": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024}
-        print(f"report of {hours:g} h, 8 GPUs: {size / 2**20:.0f} MiB of records (written in {wrote:.0f} s); a plain read of them takes {read:.2f} s")
-        for name, value in found.items():
-            target = TARGETS[name] * (max(1.0, hours) if name == "seconds" else 1)
-            print(f"  {value:8.2f} {name:14} target {target:g}{'' if value <= target else '   MISSED'}")
-        print(f"  {took / read:8.1f} times the plain read; {done.stderr.strip().rsplit(': ', 1)[-1]}")
+        print(f"# report of {hours:g} h, 8 GPUs: {size / 2**20:.0f} MiB of records, written in {wrote:.0f} s; {done.stderr.strip().rsplit(': ', 1)[-1]}")
+        for name, (value, unit, target, ratio) in {
+                "report_time": (took, "s", TARGETS["seconds"] * max(1.0, hours), f"{took / read:.1f}x a plain read of the records"),
+                "report_page": (found["MiB of page"], "MiB", TARGETS["MiB of page"], "-"),
+                "report_memory": (found["MiB of memory"], "MiB", TARGETS["MiB of memory"], "-")}.items():
+            print(f"{name:14} {value:8.2f} {unit:4} {ratio:36} <= {target:g}  {'pass' if value <= target else 'miss'}")
         return int(hours >= 1 and any(value > TARGETS[name] * (max(1.0, hours) if name == "seconds" else 1) for name, value in found.items()))
 
 
