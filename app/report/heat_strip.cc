@@ -66,11 +66,6 @@ std::string cut_name(const std::string& name) {
   return "…" + name.substr(begin);
 }
 
-/// Nothing of these stands on the scale.
-bool on_scale(double value, bool logarithmic) {
-  return std::isfinite(value) && (!logarithmic || value > 0);
-}
-
 }  // namespace
 
 core::Result<std::vector<HeatStrip>> heat_strips(insights::SeriesReader& reader,

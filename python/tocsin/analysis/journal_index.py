@@ -53,6 +53,7 @@ class JournalIndex:
         self.roles: Dict[int, int] = {}
         self.jobs: Dict[str, str] = {}  # by uid
         self.with_values: Dict[Tuple[str, int], None] = {}  # (uid, attempt), newest last
+        self.with_steps: Dict[Tuple[str, int], None] = {}  # the same of those with ends of steps, which may have no value
         self.events: List[Tuple[Head, Dict[str, Any]]] = []
         self.unreadable = 0
         self._launches: Dict[str, Launches] = {}
@@ -74,6 +75,8 @@ class JournalIndex:
     def newest(self, begin: str = "", job: Optional[str] = None) -> Optional[Tuple[str, int]]:
         """(uid, attempt) of the newest run whose uid begins so, and whose job has this name."""
         known = [key for key in self.with_values if key[0].startswith(begin) and job in (None, self.jobs.get(key[0]))]
+        if not known and begin:  # one that is named may have nothing but steps
+            known = [key for key in self.with_steps if key[0].startswith(begin) and job in (None, self.jobs.get(key[0]))]
         return max((key for key in known if key[0] == known[-1][0]), key=lambda key: key[1]) if known else None
 
     def values(self, heads: List[Head]) -> Iterator[Tuple[Head, bytes]]:
@@ -123,6 +126,8 @@ class JournalIndex:
             self.heads[kind].append(head)
             if kind in (wire.SUMMARY, wire.SCALAR) and rank != NODE_AGENT:
                 self.with_values.setdefault((uid, settled))
+            elif kind == wire.STEP_END and rank != NODE_AGENT:
+                self.with_steps.setdefault((uid, settled))
 
     def _event(self, uid: str, body: bytes) -> Dict[str, Any]:
         try:
