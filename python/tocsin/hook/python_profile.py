@@ -24,11 +24,14 @@ class ProfilesPython:
 
     @contextmanager
     def python_profile(self, profiler: str = "cprofile", timer: str = "total", phase: str = "") -> Iterator[None]:
-        """Profile the Python functions of what stands inside, and send the result (``tocsin.analysis.cProfileAnalysis`` reads it).
+        """Profile the Python functions of a block, and send the result: ``with hook.python_profile(): …``.
 
-        ``profiler``: ``cprofile``, or ``pyinstrument`` if it is installed, which samples. ``timer`` of cprofile: ``total``, ``cpu`` or
-        ``off_cpu``. ``phase``: a word of yours to find it by. Needs NumPy. A profile that cannot be made is counted in ``stats()``, and
-        the loop goes on.
+        ``tocsin.analysis.cProfileAnalysis`` reads it. Needs NumPy. A profile that cannot be made is counted in ``stats()``, and the loop
+        goes on.
+
+        ``profiler``: ``cprofile``, or ``pyinstrument`` if it is installed, which samples.
+        ``timer``: of cprofile: ``total``, ``cpu`` or ``off_cpu``.
+        ``phase``: a word to find the profile by.
         """
         run = None
         begin = self._moment()
