@@ -169,7 +169,7 @@ def test_every_block_of_the_page_runs(profiled, monkeypatch, capsys):
             continue
         exec(compile(block.replace("http://127.0.0.1:9760", address(one)), "docs/analysis.md", "exec"), seen)  # noqa: S102
         ran += 1
-    assert ran >= 9
+    assert ran >= 8
     assert "of worker_0" not in str(seen["curve"]) and str(seen["curve"]).startswith("loss, steps 0 to ") and "polygon" not in (folder / "loss.svg").read_text()
     assert set(seen["profiles"].fetch_profile_stats_by_job_phase()) == {"training_loop"} and "backward" in capsys.readouterr().out
     assert (folder / "logs" / "train").is_dir()

@@ -154,6 +154,7 @@ def test_a_curve_is_lines_with_bands_and_marks(run):
     assert str(chart).startswith("loss worker_0, steps 0 to 11: from 1.85 to 1.15, least 1.1 at 8, greatest 2 at 0; not finite for the first time at 7. loss worker_1")
     picture = [one.tag.split("}")[1] for one in xml.etree.ElementTree.fromstring(chart.svg()).iter()]
     assert picture.count("polygon") == 2 and picture.count("rect") == 1 + 2  # the ground, and a mark for each line
+    assert "not finite" in create_trial(run).plot("loss", mode="train").svg()  # a point that has no finite number at all
     gradient = create_trial(run).plot("tensor(\"gradient/.*\")")
     assert [row["mean"] for row in gradient.data["gradient/fc"]] == [6.0] * 10
     assert str(create_trial(run).plot("step()", workers=["worker_1"])).startswith("step, steps 0 to 9: from 0.5 to 0.5")

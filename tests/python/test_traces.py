@@ -71,6 +71,14 @@ def test_gaps_of_a_stream_say_what_they_waited_for(tmp_path):
     assert row["host_wait_share"] == pytest.approx(100 * 10 / 25.02)
 
 
+def test_a_launch_that_began_in_time_is_not_waited_for(tmp_path):
+    """It ends after the kernel before it; and a kernel beside a longer one ends no gap early."""
+    events = (kernel("a", 0, 10, correlation=1), call("cudaLaunchKernel", -5, -3, correlation=1), kernel("inside", 2, 5, correlation=2),
+              call("cudaLaunchKernel", -2, -1, correlation=2), kernel("b", 20, 30, correlation=3), call("cudaLaunchKernel", 9, 12, correlation=3))
+    (row,) = traces(written(tmp_path, *events)).idle()
+    assert (row["idle"], row["other"], row["host_wait"]) == (10, 10, 0)
+
+
 def test_kernels_of_ranks_and_the_one_that_differs(tmp_path):
     files = [written(tmp_path, kernel("gemm", 0, took), kernel("gemm", 100, 100 + took), kernel("relu", 300, 301), rank=rank, name=f"{rank}.json")
              for rank, took in enumerate((10, 11, 30))]
@@ -83,8 +91,10 @@ def test_kernels_of_ranks_and_the_one_that_differs(tmp_path):
 
 def test_launches_that_cost_more_than_their_work(tmp_path):
     events = (call("cudaLaunchKernel", 0, 10, correlation=1), kernel("tiny", 15, 18, correlation=1),
-              call("cudaLaunchKernel", 20, 90, correlation=2), kernel("big", 300, 400, correlation=2))
-    tiny, big = traces(written(tmp_path, *events)).launches()
+              call("cudaLaunchKernel", 20, 90, correlation=2), kernel("big", 300, 400, correlation=2),
+              call("cudaLaunchKernel", 100, 105, correlation=3), kernel("even", 500, 505, correlation=3))
+    tiny, big, even = traces(written(tmp_path, *events)).launches()
+    assert even["short"] == 0
     assert (tiny["call"], tiny["work"], tiny["delay"], tiny["short"], tiny["slow_call"], tiny["delayed"]) == (10, 3, 5, 1, 0, 0)
     assert (big["call"], big["work"], big["delay"], big["short"], big["slow_call"], big["delayed"]) == (70, 100, 210, 0, 1, 1)
 
@@ -102,7 +112,8 @@ def test_copies_and_their_bandwidth(tmp_path):
 
 def test_operators_and_what_is_their_own(tmp_path):
     rows = {row["name"]: row for row in traces(written(tmp_path, call("linear", 0, 10), call("addmm", 2, 9), call("copy", 3, 4), call("linear", 20, 25),
-                                                       call("linear", 21, 22, thread=2))).operators()}
+                                                       call("linear", 21, 22, thread=2), call("next", 25, 26))).operators()}
+    assert rows["next"]["own"] == 1  # begins where the other ends
     assert (rows["linear"]["count"], rows["linear"]["time"], rows["linear"]["own"]) == (3, 16, 9)
     assert rows["addmm"]["own"] == 6 and rows["copy"]["own"] == 1
 
@@ -208,9 +219,9 @@ def test_sequences_that_come_again(tmp_path):
 
 
 def test_sequences_within_an_operator(tmp_path):
-    events = [one for place, name in enumerate("xyxyz") for one in (call("cudaLaunchKernel", 10 * place + 1, 10 * place + 2, correlation=place + 1),
-                                                                   kernel(name, 100 + place, 101 + place, correlation=place + 1))]
-    file = written(tmp_path, *events, call("block", 0, 15), call("block", 20, 35))
+    events = [one for place, name in enumerate("xyzxyz") for one in (call("cudaLaunchKernel", 10 * place + 1, 10 * place + 2, correlation=place + 1),
+                                                                    kernel(name, 100 + place, 101 + place, correlation=place + 1))]
+    file = written(tmp_path, *events, call("block", 0, 15), call("block", 30, 45))  # z is launched behind each block
     assert [(row["sequence"], row["count"]) for row in traces(file).sequences("block")] == [("x → y", 2)]
 
 
