@@ -94,11 +94,12 @@ def main():
         if done.returncode:
             print(done.stderr, file=sys.stderr)
             return 2
+        use = resource.getrusage(resource.RUSAGE_CHILDREN)
         found = {"seconds": took, "MiB of page": os.path.getsize(page) / 2**20,
-                 "MiB of memory": resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024}
+                 "MiB of memory": use.ru_maxrss / 1024}
         print(f"# report of {hours:g} h, 8 GPUs: {size / 2**20:.0f} MiB of records, written in {wrote:.0f} s; {done.stderr.strip().rsplit(': ', 1)[-1]}")
         for name, (value, unit, target, ratio) in {
-                "report_time": (took, "s", TARGETS["seconds"] * max(1.0, hours), f"{took / read:.1f}x a plain read of the records"),
+                "report_time": (took, "s", TARGETS["seconds"] * max(1.0, hours), f"{took / read:.0f}x a plain read; CPU {use.ru_utime + use.ru_stime:.1f} s"),
                 "report_page": (found["MiB of page"], "MiB", TARGETS["MiB of page"], "-"),
                 "report_memory": (found["MiB of memory"], "MiB", TARGETS["MiB of memory"], "-")}.items():
             print(f"{name:14} {value:8.2f} {unit:4} {ratio:36} <= {target:g}  {'pass' if value <= target else 'miss'}")
