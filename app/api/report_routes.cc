@@ -8,8 +8,10 @@
 #include "app/report/aftermath.h"
 #include "app/report/curve_sections.h"
 #include "app/report/gather.h"
+#include "app/report/notebook.h"
 #include "app/report/page.h"
 #include "app/report/page_file.h"
+#include "app/report/page_size.h"
 #include "app/report/report_time.h"
 #include "app/serve/problem.h"
 #include "core/visible_text.h"
@@ -27,6 +29,8 @@ constexpr ReportKind kHtmlReport{"html", "text/html; charset=utf-8",
 constexpr ReportKind kJsonReport{"json", "application/json", "Get the report about a run"};
 constexpr ReportKind kMarkdownReport{"md", "text/markdown; charset=utf-8",
                                      "Get the beginning of the report about a run as Markdown"};
+constexpr ReportKind kNotebookReport{"ipynb", "application/x-ipynb+json",
+                                     "Get the report about a run as a notebook to run and change"};
 
 /// What the store has of the newest attempt; nullopt: nothing tells of the run but messages.
 std::optional<report::RunReport> stored_report(const std::vector<insights::KeptRecord>& events,
@@ -66,6 +70,13 @@ core::Result<report::RunReport> asked_report(ApiDesk& desk, const std::string& a
   return std::move(*report);
 }
 
+/// This server, as who asks has reached it.
+report::NotebookSource reached_at(const HttpRequest& request) {
+  const std::string host(request.header("Host"));
+  if (host.empty()) return {"", true};
+  return {(request.secure ? "https://" : "http://") + host, true};
+}
+
 HttpAnswer show_report(ApiDesk& desk, const ApiCall& call, const ReportKind& kind) {
   const auto report = asked_report(desk, call.request.in_path.find("run")->second);
   if (!report) return problem(report.error());
@@ -77,6 +88,10 @@ HttpAnswer show_report(ApiDesk& desk, const ApiCall& call, const ReportKind& kin
     out.body = report_json(*report) + "\n";
     return out;
   }
+  if (&kind == &kNotebookReport) {
+    out.body = report::profiler_notebook(*report, reached_at(call.request));
+    return out;
+  }
   const report::Page page =
       compose(*report, stored_curves(desk, *report), version_text(), report::report_time());
   if (&kind == &kMarkdownReport) {
@@ -84,7 +99,7 @@ HttpAnswer show_report(ApiDesk& desk, const ApiCall& call, const ReportKind& kin
     return out;
   }
   out.headers.emplace_back("Content-Security-Policy", "sandbox; " + report::page_policy());
-  out.body = page_html(page);
+  out.body = report::page_within(page);
   return out;
 }
 
@@ -92,7 +107,7 @@ HttpAnswer show_report(ApiDesk& desk, const ApiCall& call, const ReportKind& kin
 
 std::vector<ApiRoute> report_routes(ApiDesk& desk) {
   std::vector<ApiRoute> out;
-  for (const ReportKind* kind : {&kHtmlReport, &kJsonReport, &kMarkdownReport}) {
+  for (const ReportKind* kind : {&kHtmlReport, &kJsonReport, &kMarkdownReport, &kNotebookReport}) {
     ApiParameter run{"run", ParameterType::text, "its uid, or the beginning of it"};
     run.in_path = true;
     ApiReply reply{200, "the report of its newest attempt", "RunReport", kind->content_type};

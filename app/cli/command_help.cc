@@ -188,6 +188,7 @@ constexpr std::array kHelp{
                 "4   broker or journal unreachable\n",
                 "tocsin report digits --html digits.html\n"
                 "tocsin report --from ./run1 --html run1.html\n"
+                "tocsin report --from ./run1 --bundle report1\n"
                 "tocsin report --from ./run1 --judge --rules default,profiler_report\n"},
     CommandHelp{"stop", "Ask a running job to stop, and show how it ends",
                 "0   the run stopped or had already ended; with --wait 0s: request sent; with "

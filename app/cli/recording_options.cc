@@ -93,6 +93,10 @@ void add_report(CLI::App& app, CommandRun& out) {
           "--md", options->markdown,
           "Write its beginning as Markdown, for a merge request, to this file; - is stdout")
       ->type_name("FILE");
+  command
+      ->add_option("--bundle", options->bundle,
+                   "Write the page, a notebook, and a JSON file for each rule into this folder")
+      ->type_name("DIR");
   auto* judge =
       command
           ->add_flag("--judge", options->judge,

@@ -1,5 +1,6 @@
 #include "app/cli/report_command.h"
 
+#include <filesystem>
 #include <iostream>
 #include <map>
 
@@ -10,9 +11,11 @@
 #include "app/recordings/recording.h"
 #include "app/replay/judge.h"
 #include "app/report/aftermath.h"
+#include "app/report/bundle.h"
 #include "app/report/curve_sections.h"
 #include "app/report/gather.h"
 #include "app/report/page_file.h"
+#include "app/report/page_size.h"
 #include "app/report/recorded_curves.h"
 #include "app/report/report_time.h"
 #include "app/view/topic_view.h"
@@ -110,18 +113,42 @@ report::Section curves_of(ingest::Transport& transport, const RunReport& run) {
   return {};
 }
 
+/// Where a notebook opens the run: the directory of it. Of a cluster nobody but its reader knows.
+report::NotebookSource place_of(ingest::Transport& transport) {
+  constexpr std::string_view kJournal = "journal ";
+  const std::string described = transport.describe();
+  if (transport.is_kafka() || !described.starts_with(kJournal)) return {};
+  std::error_code error;
+  const auto path = std::filesystem::absolute(described.substr(kJournal.size()), error);
+  return {error ? std::string() : path.lexically_normal().string()};
+}
+
+int write_folder(const ReportOptions& options, const RunReport& run, const report::Page& page,
+                 ingest::Transport& transport) {
+  const auto files = report::bundle_of(run, page, place_of(transport));
+  if (const auto done = report::write_bundle(options.bundle, files); !done) {
+    return say(kFailed, done.error().message);
+  }
+  std::cerr << options.bundle << ": " << files.size() << " files\n";
+  return kOk;
+}
+
 int show(RunReport run, const ReportOptions& options, ingest::Transport& transport) {
   const report::Page page = compose(run, curves_of(transport, run), version_text(), report_time());
   if (!options.html.empty()) {
-    if (const int code = write(options.html, page_html(page), run); code != kOk) return code;
+    if (const int code = write(options.html, report::page_within(page), run); code != kOk)
+      return code;
   }
   if (!options.markdown.empty()) {
     const std::string text = page_markdown(page, report::kMarkdownSections);
     if (const int code = write(options.markdown, text, run); code != kOk) return code;
   }
+  if (!options.bundle.empty()) {
+    if (const int code = write_folder(options, run, page, transport); code != kOk) return code;
+  }
   if (options.json) {
     std::cout << report_json(run) << "\n";
-  } else if (options.html.empty() && options.markdown.empty()) {
+  } else if (options.html.empty() && options.markdown.empty() && options.bundle.empty()) {
     std::cout << page_text(page);
   }
   return std::cout.flush().good() ? kOk : kFailed;

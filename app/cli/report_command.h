@@ -18,6 +18,7 @@ struct ReportOptions {
   std::string at;  // a past moment (app/recordings/moment.h), of what was told; empty: the present
   std::string html;      // write the page into this file; "-": to stdout
   std::string markdown;  // the beginning of it as Markdown into this file; "-": to stdout
+  std::string bundle;    // write page, notebooks and documents of rules into this folder
   bool json = false;
 };
 

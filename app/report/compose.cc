@@ -187,6 +187,7 @@ Page compose(const RunReport& report, Section curves, const std::string& version
   add(rule_section(report));
   add(missing_section(report, with_curves));
   page.json = report_json(report);
+  if (report.outcome.empty()) page.as_of = moment_text(report.newest.value_or(made));
   page.note =
       "Recommendations are for information: whether they fit is for the people of the job to say. "
       "Nothing in this page is loaded from anywhere, and nobody is told that it was opened.";

@@ -6,6 +6,8 @@
 #include <set>
 #include <tuple>
 
+#include "app/report/heat_strip.h"
+
 namespace tocsin::app::report {
 namespace {
 
@@ -53,6 +55,7 @@ CurveChart::Series series_of(const insights::SeriesLine& line) {
       to.low = value.min;
       to.high = value.max;
       to.mean = value.mean();
+      to.weight = static_cast<double>(value.n);
     }
     if (value.bad() > 0) to.bad_at = static_cast<double>(value.bad_x);
     out.points.push_back(to);
@@ -154,9 +157,12 @@ core::Result<Section> curve_section(insights::SeriesReader& reader, const RunRep
     }
     ++shown;
   }
+  auto strips = heat_strips(reader, report);
+  if (!strips) return strips.error();
   if (const auto status = reader.failure(); !status) return status.error();
   Section out{"How the training went", {}};
   for (CurveChart& chart : charts) out.add(std::move(chart));
+  for (HeatStrip& strip : *strips) out.add(std::move(strip));
   if (shown < names->size()) {
     out.add(Paragraph{std::to_string(names->size() - shown) + " more names are not drawn."});
   }

@@ -93,6 +93,7 @@ struct CurveChart {
     double high = 0;
     bool finite = true;                 // some of its numbers are
     std::optional<double> bad_at = {};  // the first x of those that are not
+    double weight = 1;                  // how many numbers the mean is of
   };
   struct Series {
     std::string name;
@@ -110,6 +111,23 @@ struct CurveChart {
   std::vector<Mark> marks;
 };
 
+/// Rows of tensors over columns of steps: a number for each cell, NaN where there is none.
+struct HeatStrip {
+  struct Row {
+    std::string first;  // names, of several tensors in one row
+    std::string last;
+    std::vector<double> cells;
+    std::vector<bool> bad;              // some of the cell's numbers are not finite
+    std::optional<double> bad_at = {};  // the first step of those
+  };
+  std::string title;
+  double from = 0;
+  double width = 1;  // steps of a column
+  bool logarithmic = false;
+  std::size_t tensors = 0;  // that the rows stand for
+  std::vector<Row> rows;    // of equal length
+};
+
 struct Block;
 
 /// What is folded up until somebody asks for it; `aside`: left out of a text.
@@ -121,7 +139,7 @@ struct Group {
 
 struct Block {
   std::variant<Paragraph, Table, LineChart, BarChart, Shares, BoxChart, Matrix, Timeline,
-               CurveChart, Group>
+               CurveChart, HeatStrip, Group>
       of;
 };
 
@@ -141,6 +159,8 @@ struct Page {
   std::vector<Section> sections;
   std::string note;       // at the end
   std::string json = {};  // the same for programs, which the page carries; empty: it carries none
+  std::string as_of =
+      {};  // of a run that goes on, what the page stands for: "2026-11-27T18:58:30Z"; empty: it has ended
 };
 
 /// One self-contained file without any script: everything that came from outside is escaped, and the

@@ -1,10 +1,11 @@
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <string_view>
 
+#include "app/report/base64.h"
 #include "app/report/chart_svg.h"
 #include "app/report/chart_table.h"
+#include "app/report/heat_strip.h"
 #include "app/report/page.h"
 #include "core/html_text.h"
 #include "core/identity.h"
@@ -22,6 +23,7 @@ body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--ground
 h1{font-size:1.6em;margin:0 0 8px}h2{font-size:1.2em;margin:32px 0 8px;border-bottom:1px solid var(--rule);padding-bottom:4px}
 h1,h2,summary,p,li,dd{overflow-wrap:anywhere}td,th{overflow-wrap:break-word}h1,h2,td,th,summary,p,li,dd{unicode-bidi:isolate}
 dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px;margin:0}dt{color:var(--quiet)}dd{margin:0}
+body.goes-on{border-left:8px solid #e69f00;border-right:8px solid #e69f00}.as-of{border-left:8px solid #e69f00;padding:4px 10px;background:var(--card);font-weight:600}
 nav{margin:16px 0;font-size:.9em}nav a{margin-right:12px}a{color:var(--c0)}
 .scroll{overflow-x:auto}table{border-collapse:collapse;margin:8px 0;font-size:.92em}
 th,td{text-align:left;vertical-align:top;padding:3px 12px 3px 0;border-bottom:1px solid var(--rule)}th{color:var(--quiet);font-weight:600}
@@ -42,7 +44,7 @@ svg text{font-size:11px;fill:var(--quiet)}.grid{stroke:var(--rule);stroke-width:
 .legend{list-style:none;display:flex;flex-wrap:wrap;gap:2px 16px;margin:0;padding:0;font-size:.88em}
 .g-info{fill:var(--c5)}.g-warning{fill:var(--c4)}.g-error{fill:var(--c1)}.g-critical{fill:var(--bad)}
 .h0{background:transparent}.h1{background:rgba(0,114,178,.12)}.h2{background:rgba(0,114,178,.25)}.h3{background:rgba(0,114,178,.4)}.h4{background:rgba(0,114,178,.6)}
-.band{opacity:.2;stroke:none}.notfinite{fill:var(--bad)}.mark{stroke:currentColor;stroke-width:1;stroke-dasharray:3 2}
+.heat{image-rendering:pixelated}.band{opacity:.2;stroke:none}.notfinite{fill:var(--bad)}.mark{stroke:currentColor;stroke-width:1;stroke-dasharray:3 2}
 svg g[class] text{fill:currentColor}.m-sign{color:var(--c4)}.m-alarm{color:var(--bad)}.m-stop{color:var(--c0)}.m-checkpoint{color:var(--c2)}
 .marks{list-style:none;margin:0;padding:0;font-size:.88em}figure{margin:20px 0}figcaption{font-weight:600}figure p{margin:2px 0}
 @page{margin:14mm}
@@ -124,6 +126,14 @@ std::string html_of(const CurveChart& block) {
   return out + svg(block) + numbers(table_of(block)) + "</figure>";
 }
 
+std::string html_of(const HeatStrip& block) {
+  return "<figure><figcaption>" + core::html_escaped(block.title) +
+         "</figcaption><p class=\"quiet\">" + core::html_escaped(sentence_of(block)) + "</p>" +
+         svg(block) + "<p class=\"quiet\">dark is low, yellow high" +
+         (block.logarithmic ? ", on a logarithmic scale" : "") +
+         "; red: not finite; nothing: no data</p>" + numbers(table_of(block)) + "</figure>";
+}
+
 std::string html_of(const Group& block) {
   return "<details><summary>" + core::html_escaped(block.title) + "</summary>" +
          html_of(block.blocks) + "</details>";
@@ -139,19 +149,8 @@ std::string html_of(const std::vector<Block>& blocks) {
 
 /// SHA-256 of the style in base64, as a policy names it.
 std::string hash_of_style() {
-  static constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const auto digest = core::sha256(kStyle);
-  std::string out;
-  for (std::size_t i = 0; i < digest.size(); i += 3) {
-    std::uint32_t three = 0;
-    for (std::size_t j = 0; j < 3; ++j) {
-      three = three << 8U | (i + j < digest.size() ? digest[i + j] : 0U);
-    }
-    for (unsigned shift = 18; shift <= 18; shift -= 6) out += kDigits[three >> shift & 63U];
-  }
-  out.back() = '=';  // 32 bytes leave one digit over
-  return out;
+  return base64({reinterpret_cast<const char*>(digest.data()), digest.size()});
 }
 
 /// Data, which no browser runs; '<' is written so that no text of a training ends the element.
@@ -162,11 +161,17 @@ std::string inert_json(const std::string& json) {
   return out + "</script>\n";
 }
 
+std::string as_of(const Page& page) {
+  if (page.as_of.empty()) return "";
+  return "<p class=\"as-of\">As of " + core::html_escaped(page.as_of) +
+         ": the run has not ended, and its numbers will change.</p>\n";
+}
+
 }  // namespace
 
 std::string page_policy() {
   return "default-src 'none'; style-src 'sha256-" + hash_of_style() +
-         "'; base-uri 'none'; form-action 'none'";
+         "'; img-src data:; base-uri 'none'; form-action 'none'";
 }
 
 std::string page_html(const Page& page) {
@@ -177,8 +182,9 @@ std::string page_html(const Page& page) {
       "\">\n<meta name=\"viewport\" "
       "content=\"width=device-width,initial-scale=1\">\n<meta name=\"referrer\" "
       "content=\"no-referrer\">\n<title>" +
-      core::html_escaped(page.title) + "</title>\n<style>" + kStyle +
-      "</style></head><body>\n<h1>" + core::html_escaped(page.title) + "</h1>\n<dl>";
+      core::html_escaped(page.title) + "</title>\n<style>" + kStyle + "</style></head><body" +
+      (page.as_of.empty() ? "" : " class=\"goes-on\"") + ">\n<h1>" +
+      core::html_escaped(page.title) + "</h1>\n" + as_of(page) + "<dl>";
   for (const auto& [name, value] : page.facts) {
     out += "<dt>" + core::html_escaped(name) + "</dt><dd>" + core::html_escaped(value) + "</dd>\n";
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "app/report/chart_table.h"
+#include "app/report/heat_strip.h"
 #include "app/report/page.h"
 #include "core/visible_text.h"
 
@@ -56,6 +57,10 @@ std::string markdown_of(const CurveChart& block) {
     out += "* **" + plain(block.title) + "** " + plain(sentence_of(block, series)) + "\n";
   }
   return out;
+}
+
+std::string markdown_of(const HeatStrip& block) {
+  return "* **" + plain(block.title) + "** " + plain(sentence_of(block)) + "\n";
 }
 
 // Timelines and the like are told by the table beside them.

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "app/report/chart_table.h"
+#include "app/report/heat_strip.h"
 #include "app/report/page.h"
 #include "core/text_table.h"
 #include "core/visible_text.h"
@@ -79,6 +80,10 @@ std::string text_of(const CurveChart& block) {
         "  " + core::visible(block.title) + "  " + core::visible(sentence_of(block, series)) + "\n";
   }
   return out;
+}
+
+std::string text_of(const HeatStrip& block) {
+  return "  " + core::visible(block.title) + "  " + core::visible(sentence_of(block)) + "\n";
 }
 
 std::string text_of(const Group& block) {

@@ -21,6 +21,8 @@ Section rule_section(const RunReport& report);
 std::vector<Section> profiler_sections(const RunReport& report);
 /// Of create_xgboost_report.
 std::vector<Section> xgboost_sections(const core::ValueMap& summary);
+/// create_xgboost_report summed up a boosting, and not only the metrics or classes of any training.
+bool is_boosting(const core::ValueMap& summary);
 
 /// Anything a rule sums up or gives as evidence: tables, groups, bars of long rows of numbers.
 void tell(const core::ValueMap& map, Section& out);

@@ -51,9 +51,7 @@ bool has_one_of(const core::ValueMap& summary, std::span<const std::string_view>
 
 /// What the axes and texts count: rounds of boosting, else steps.
 std::string clock_of(const core::ValueMap& summary) {
-  static constexpr std::string_view kOfBoosting[] = {"feature_importance", "trees",
-                                                     "hyperparameters"};
-  return has_one_of(summary, kOfBoosting) ? "round" : "step";
+  return is_boosting(summary) ? "round" : "step";
 }
 
 /// Losses and metrics alone come from any training.
@@ -268,6 +266,12 @@ Section model_section(const core::ValueMap& summary) {
 }
 
 }  // namespace
+
+bool is_boosting(const core::ValueMap& summary) {
+  static constexpr std::string_view kOfBoosting[] = {"feature_importance", "trees",
+                                                     "hyperparameters"};
+  return has_one_of(summary, kOfBoosting);
+}
 
 std::vector<Section> xgboost_sections(const core::ValueMap& summary) {
   if (!has_more_than_metrics(summary)) return {loss_section(summary)};

@@ -7,6 +7,7 @@
 #include "app/report/curve_sections.h"
 #include "app/report/gather.h"
 #include "app/report/page_file.h"
+#include "app/report/page_size.h"
 #include "core/topics.h"
 #include "insights/insights.h"
 
@@ -122,7 +123,7 @@ core::RuleStatusEvent ReportsStage::write(const core::JobEvent& event,
   std::error_code ignored;  // what it comes to, writing says
   std::filesystem::create_directories(options_.dir, ignored);
   const std::string page =
-      report::page_html(report::compose(*told, curves_of(*told), options_.version, now));
+      report::page_within(report::compose(*told, curves_of(*told), options_.version, now));
   if (const auto done = report::write_page(path, page); !done) return failed(done.error().message);
   written_.add();
   const auto issues = static_cast<std::int64_t>(told->issues.size());

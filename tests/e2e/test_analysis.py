@@ -127,17 +127,18 @@ def test_a_step_is_waited_for_by_the_stream(server, tmp_path):
 
 
 PROFILED = """
-import sys, time, torch, tocsin
+import contextlib, sys, time, torch, tocsin
 torch.manual_seed(1)
 model = torch.nn.Linear(8, 1)
 optimizer = torch.optim.SGD(model.parameters(), 0.01)
 hook = tocsin.watch(model, optimizer, run="r", job="curves")
 for step in range(60):
-    optimizer.zero_grad()
-    loss = model(torch.randn(4, 8)).square().mean()
-    loss.backward()
-    hook.log(loss=float("nan") if step == 30 else float(loss))
-    optimizer.step()
+    with hook.python_profile() if step == 40 else contextlib.nullcontext():
+        optimizer.zero_grad()
+        loss = model(torch.randn(4, 8)).square().mean()
+        loss.backward()
+        hook.log(loss=float("nan") if step == 30 else float(loss))
+        optimizer.step()
     time.sleep(0.05)
 hook.close()
 """
@@ -159,7 +160,7 @@ def profiled(server, tmp_path):
     return one, tmp_path
 
 
-def test_every_block_of_the_page_runs(profiled, monkeypatch):
+def test_every_block_of_the_page_runs(profiled, monkeypatch, capsys):
     one, folder = profiled
     monkeypatch.chdir(folder)
     seen, ran = {}, 0
@@ -168,7 +169,10 @@ def test_every_block_of_the_page_runs(profiled, monkeypatch):
             continue
         exec(compile(block.replace("http://127.0.0.1:9760", address(one)), "docs/analysis.md", "exec"), seen)  # noqa: S102
         ran += 1
-    assert ran >= 6
+    assert ran >= 8
+    assert "of worker_0" not in str(seen["curve"]) and str(seen["curve"]).startswith("loss, steps 0 to ") and "polygon" not in (folder / "loss.svg").read_text()
+    assert set(seen["profiles"].fetch_profile_stats_by_job_phase()) == {"training_loop"} and "backward" in capsys.readouterr().out
+    assert (folder / "logs" / "train").is_dir()
     assert (folder / "steps.svg").read_text().startswith("<svg") and (folder / "exported" / "merged_timeline.json").exists()
     assert seen["trial"].tensor_names(collection="losses") == ["loss"] and len(seen["loss"]) == 50
     statistics = seen["analysis"].get_job_statistics()

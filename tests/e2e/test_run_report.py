@@ -12,6 +12,7 @@ import urllib.request
 import pytest
 
 from tests.support.hook_support import wait_for
+from tests.support.notebook import run_notebook
 from tests.support.program import BINARY, BUILD, ROOT
 from tests.support.webhook_receiver import WebhookReceiver
 
@@ -72,7 +73,8 @@ class Outline(html.parser.HTMLParser):
             self.figures[-1]["marks"].append(given["class"])
         if tag in ("script", "iframe", "link", "img", "object", "embed", "form") and given.get("type") != "application/json":
             self.active.append(tag)
-        self.active += [name for name, value in attributes if name.startswith("on") or (name in ("href", "src") and not (value or "").startswith("#"))]
+        self.active += [name for name, value in attributes if name.startswith("on") or (name in ("href", "src") and not (value or "").startswith(
+            "data:image/png;base64," if tag == "image" else "#"))]
 
     def handle_data(self, data):
         self.texts.append(data)
@@ -132,6 +134,8 @@ def check_page(text, folder, kept):
     assert page.figures[0] is loss, "the loss comes first"
     # Numbers are those of the script.
     assert "from 3 to 9, least 0.0810811 at 36, greatest 9 at 37; not finite for the first time at 40" in page.text
+    assert "Norms of gradients" in page.text and "1 tensor, steps 0 to" in page.text
+    assert "not finite for the first time in gradient/fc.weight, at 40" in page.text and text.count("<image class=\"heat\"") == 1
     assert "First sign, at train 40" in page.text and "</script><b>digits" in page.text
     assert "people" in page.text and "webhook" in page.text and "delivered" in page.text
     assert f"{folder / 'last.ckpt'}" in page.text and "asked by rule exploding_tensor; 1 of 1 ranks stopped" in page.text
@@ -145,7 +149,7 @@ def test_the_server_gives_it_as_a_page(stopped):
     page = check_page(text, folder, kept=True)
     assert headers["Content-Type"].startswith("text/html") and "curves of the training" not in page.text
     policy = headers["Content-Security-Policy"]
-    assert policy.startswith("sandbox; default-src 'none'; style-src 'sha256-") and "unsafe" not in policy
+    assert policy.startswith("sandbox; default-src 'none'; style-src 'sha256-") and "; img-src data:; " in policy and "unsafe" not in policy
     assert re.fullmatch(r'inline; filename="_+script__b_digits-[0-9a-f]{8}-\d+\.html"', headers["Content-Disposition"])
     # The page carries what programs read, and it is what the other route gives.
     data = json.loads(re.search(r'<script type="application/json" id="report">(.*?)</script>', text, re.S)[1])
@@ -198,6 +202,18 @@ def test_markdown_is_for_a_merge_request_and_holds_no_element_of_the_training(st
     assert "## Issues" in text and "## What was done" in text and "**loss**" in text and "from 3 to 9" in text
 
 
+def test_the_notebook_computes_it_from_the_server(stopped, tmp_path):
+    server, run, _ = stopped
+    headers, text = fetched(server, run, "ipynb")
+    assert headers["Content-Type"].startswith("application/x-ipynb+json") and headers["Content-Disposition"].endswith(".ipynb\"")
+    (tmp_path / "report.ipynb").write_text(text)
+    space, shown = run_notebook(tmp_path / "report.ipynb")
+    assert space["source"] == f"http://{server.wait_for('started')['http']}" and space["run"] == run["uid"]
+    assert any("from 3 to 9, least 0.08108 at 36, greatest 9 at 37; not finite for the first time at 40" in str(one) for one in shown["How the training went"])
+    assert shown["Issues"][0][0]["rule"] == "exploding_tensor" and shown["Step durations"][1]["steps"] > 40
+    assert {row["rule"] for row in shown["Rules"][0]} >= {"exploding_tensor"}
+
+
 def program(folder, *arguments, **environment):
     return subprocess.run([BINARY, "report", "--from", folder / "journal", *arguments], capture_output=True, text=True, timeout=120,
                           env={**os.environ, **environment})
@@ -222,6 +238,6 @@ def test_the_page_at_the_end_of_the_run_has_it_all(stopped):
 
 def test_a_run_that_is_none_is_named(stopped):
     server, _, _ = stopped
-    for ending in ("html", "json", "md"):
+    for ending in ("html", "json", "md", "ipynb"):
         status, text = server.get(f"/api/v1/runs/ffffffff/report.{ending}")
         assert status == 404 and "ffffffff" in json.loads(text)["detail"]

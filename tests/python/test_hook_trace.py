@@ -9,6 +9,7 @@ from tests.support.hook_support import CommandWriter, acks, wait_for
 
 import tocsin
 from tocsin import trace
+from tocsin.analysis import NoProfilerData, create_trial, traces
 from tocsin.raw import NoRawTensor
 from tocsin.standing import standing
 from tocsin.traces import profiler
@@ -102,6 +103,11 @@ def test_it_covers_the_steps_that_were_named(out, place):
     assert updates(data) == 3 and any(event.get("name") == "aten::addmm" or event.get("name") == "aten::linear" for event in events(data))
     with pytest.raises(NoRawTensor):
         trace.read(run, step + 1, out=out, capture=loop.capture, wait=0)
+    read = traces(out, step=step, capture=loop.capture)  # the same for an analysis
+    assert {row["name"]: row["count"] for row in read.operators()}["aten::addmm"] == sum(event.get("name") == "aten::addmm" for event in events(data))
+    assert len(traces(create_trial(out), capture=loop.capture).operators()) == len(read.operators())
+    with pytest.raises(NoProfilerData, match=f"step 999999 .it has {step}.: `tocsin capture RUN --trace 5`"):
+        traces(out, step=999_999, capture=loop.capture)
     assert loop.hook.stats()["hook_errors_total"] == {}
 
 

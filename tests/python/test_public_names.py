@@ -16,9 +16,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CONFIG = "CollectionConfig DebuggerHookConfig ReductionConfig SaveConfig SaveConfigMode"
 OFFERED = {
     "tocsin": "EXIT_STOPPED Hook Rule StopRequest __version__ get_hook unwatch watch DebugHookConfig " + CONFIG,
-    "tocsin.analysis": "Frame Heatmap Issue MergedTimeline MetricsHistogram NoProfilerData NotInstalled PandasFrame PandasFrameAnalysis Profile "
-                       "Resource Server ServerError StatsBy StepHistogram StepTimelineChart TimelineCharts TrainingJob create_trial export issues "
-                       "no_refresh refresh runs",
+    "tocsin.analysis": "Frame Heatmap Issue MergedTimeline MetricsHistogram NoProfilerData NoTrace NotInstalled PandasFrame PandasFrameAnalysis Profile PyinstrumentAnalysis "
+                       "PythonProfileAnalysis cProfileAnalysis cProfileStats "
+                       "Resource Server ServerError StatsBy StepHistogram StepTimelineChart TimelineCharts Traces TrainingJob create_trial export issues "
+                       "no_refresh refresh runs traces",
     "tocsin.arrays": "describe dtype_code fill",
     "tocsin.core.collection": "CollectionKeys",
     "tocsin.core.logger": "get_logger",

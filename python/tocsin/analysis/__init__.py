@@ -15,8 +15,11 @@ from .http import Server, ServerError
 from .issues import Issue, issues, runs
 from .jobs import MergedTimeline, TrainingJob
 from .opening import create_trial
+from .python_profiles import PyinstrumentAnalysis, PythonProfileAnalysis, cProfileAnalysis, cProfileStats
+from .trace_parse import NoTrace
+from .trace_set import Traces, traces
 from .profiles import NoProfilerData, PandasFrame, PandasFrameAnalysis, Profile, Resource, StatsBy
 
-__all__ = ["Frame", "Heatmap", "Issue", "MergedTimeline", "MetricsHistogram", "NoProfilerData", "NotInstalled", "PandasFrame",
-           "PandasFrameAnalysis", "Profile", "Resource", "Server", "ServerError", "StatsBy", "StepHistogram", "StepTimelineChart",
-           "TimelineCharts", "TrainingJob", "create_trial", "export", "issues", "no_refresh", "refresh", "runs"]
+__all__ = ["Frame", "Heatmap", "Issue", "MergedTimeline", "MetricsHistogram", "NoProfilerData", "NoTrace", "NotInstalled", "PandasFrame",
+           "PandasFrameAnalysis", "Profile", "PyinstrumentAnalysis", "PythonProfileAnalysis", "Resource", "Server", "ServerError", "StatsBy", "StepHistogram", "StepTimelineChart",
+           "TimelineCharts", "Traces", "TrainingJob", "cProfileAnalysis", "cProfileStats", "create_trial", "export", "issues", "no_refresh", "refresh", "runs", "traces"]

@@ -2,36 +2,54 @@
 
 import html
 import math
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BELOW, _RIGHT = 640, 220, 64, 28, 34, 12
 _COLOURS = ("#1f77b4", "#d95f02", "#2a9d4a", "#9467bd", "#8c564b", "#c2185b")
 
 
-class Chart:
-    """``data``: what is drawn, as plain values. A notebook shows it; ``save("x.svg")`` or ``.html`` writes it."""
+class NotInstalled(ImportError):
+    """A library that this conversion needs is not here."""
 
-    def __init__(self, title: str, sentence: str, data: Any, panels: Sequence[str]) -> None:
+
+class Chart:
+    """``data``: what is drawn, as plain values. A notebook shows it; ``save("x.svg")``, ``.html`` or ``.png`` writes it."""
+
+    def __init__(self, title: str, sentence: str, data: Any, panels: Sequence["Panel"]) -> None:
         self.title, self.sentence, self.data, self._panels = title, sentence, data, list(panels)
 
     def svg(self) -> str:
         height = _HEIGHT * max(1, len(self._panels))
-        inside = "".join(f'<g transform="translate(0 {_HEIGHT * place})">{panel}</g>' for place, panel in enumerate(self._panels))
+        inside = "".join(f'<g transform="translate(0 {_HEIGHT * place})">{panel.svg()}</g>' for place, panel in enumerate(self._panels))
         return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" role="img" '
                 f'font-family="sans-serif" font-size="11"><title>{html.escape(self.title)}</title><desc>{html.escape(self.sentence)}</desc>'
                 f'<rect width="100%" height="100%" fill="white"/>{inside}</svg>')
 
     def save(self, path: str) -> None:
-        """By the name's ending: ``.svg``, or ``.html``, a page of its own."""
+        """By the name's ending: ``.svg``; ``.html``, a page of its own; ``.png``, by matplotlib."""
+        if str(path).endswith(".png"):
+            self.figure().savefig(path)
+            return
         if str(path).endswith(".svg"):
             text = self.svg()
         elif str(path).endswith((".html", ".htm")):
             text = (f"<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{html.escape(self.title)}</title>"
                     f"<p>{html.escape(self.sentence)}</p>{self.svg()}</html>\n")
         else:
-            raise ValueError(f"{path}: expected a name that ends with .svg or .html")
+            raise ValueError(f"{path}: expected a name that ends with .svg, .html or .png")
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
+
+    def figure(self) -> Any:
+        """The same as a figure of matplotlib, one axes below the other: ``chart.figure().axes[0].set_yscale("log")``."""
+        try:
+            from matplotlib.figure import Figure
+        except ImportError:
+            raise NotInstalled("figure() and .png need matplotlib: pip install \"tocsin[plot]\"") from None
+        out = Figure(figsize=(8, 2.8 * max(1, len(self._panels))), layout="constrained")
+        for place, panel in enumerate(self._panels):
+            panel.draw(out.add_subplot(len(self._panels), 1, place + 1))
+        return out
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Dict[str, str]:
         del include, exclude
@@ -62,7 +80,75 @@ def _frame(title: str, x: Tuple[float, float, str], y: Tuple[float, float, str])
             f'<text x="12" y="{(_TOP + bottom) / 2}" transform="rotate(-90 12 {(_TOP + bottom) / 2})" text-anchor="middle">{html.escape(y[2])}</text>')
 
 
-def bars(title: str, edges: Sequence[float], counts: Sequence[int], x: str, y: str) -> str:
+class Panel:
+    """One picture of a chart."""
+
+    def svg(self) -> str:
+        raise NotImplementedError
+
+    def draw(self, axes: Any) -> None:
+        """Onto axes of matplotlib."""
+        raise NotImplementedError
+
+
+class Bars(Panel):
+    def __init__(self, title: str, edges: Sequence[float], counts: Sequence[int], x: str, y: str) -> None:
+        self.title, self.edges, self.counts, self.x, self.y = title, edges, counts, x, y
+
+    def svg(self) -> str:
+        return _bars(self.title, self.edges, self.counts, self.x, self.y)
+
+    def draw(self, axes: Any) -> None:
+        axes.bar(list(self.edges[:-1]), list(self.counts), [after - edge for edge, after in zip(self.edges, self.edges[1:])], align="edge")
+        axes.set(title=self.title, xlabel=self.x, ylabel=self.y)
+
+
+class Band(NamedTuple):
+    """Around a line: from the least to the greatest at each x; ``bad``: where values are not finite."""
+    points: Sequence[Tuple[float, float, float]]
+    bad: Sequence[float]
+
+
+class Lines(Panel):
+    def __init__(self, title: str, named: Dict[str, Sequence[Tuple[float, float]]], x: str, y: str,
+                 range_y: Optional[Tuple[float, float]] = None, dots: bool = False, bands: Optional[Dict[str, Band]] = None) -> None:
+        self.title, self.named, self.x, self.y, self.range_y, self.dots, self.bands = title, named, x, y, range_y, dots, bands or {}
+
+    def svg(self) -> str:
+        return _lines(self.title, self.named, self.x, self.y, self.range_y, self.dots, self.bands)
+
+    def draw(self, axes: Any) -> None:
+        for name, line in self.named.items():
+            (drawn,) = axes.plot([at for at, _ in line], [value for _, value in line], "." if self.dots else "-", label=name)
+            band = self.bands.get(name)
+            if band is not None:
+                axes.fill_between([at for at, _, _ in band.points], [low for _, low, _ in band.points], [high for _, _, high in band.points],
+                                  alpha=0.2, color=drawn.get_color())
+                for at in band.bad:
+                    axes.axvline(at, color="#b42318", alpha=0.4)
+        axes.set(title=self.title, xlabel=self.x, ylabel=self.y)
+        if self.range_y is not None:
+            axes.set_ylim(*self.range_y)
+        if self.named:
+            axes.legend()
+
+
+class Grid(Panel):
+    def __init__(self, title: str, rows: Dict[str, List[Optional[float]]], x: str) -> None:
+        self.title, self.rows, self.x = title, rows, x
+
+    def svg(self) -> str:
+        return _grid(self.title, self.rows, self.x)
+
+    def draw(self, axes: Any) -> None:
+        cells = [[math.nan if value is None else value for value in line] for line in self.rows.values()]
+        if cells:
+            axes.imshow(cells, aspect="auto", vmin=0, vmax=100, cmap="Blues", interpolation="nearest")
+        axes.set(title=self.title, xlabel=self.x)
+        axes.set_yticks(range(len(self.rows)), list(self.rows))
+
+
+def _bars(title: str, edges: Sequence[float], counts: Sequence[int], x: str, y: str) -> str:
     high = max(counts, default=0) or 1
     to_x, to_y = _scale(edges[0], edges[-1], _LEFT, _WIDTH - _RIGHT), _scale(0, high, _HEIGHT - _BELOW, _TOP)
     out = [_frame(title, (edges[0], edges[-1], x), (0, high, y))]
@@ -75,15 +161,19 @@ def bars(title: str, edges: Sequence[float], counts: Sequence[int], x: str, y: s
     return "".join(out)
 
 
-def lines(title: str, named: Dict[str, List[Tuple[float, float]]], x: str, y: str, range_y: Optional[Tuple[float, float]] = None,
-          dots: bool = False) -> str:
+def _lines(title: str, named: Dict[str, Sequence[Tuple[float, float]]], x: str, y: str, range_y: Optional[Tuple[float, float]], dots: bool,
+           bands: Dict[str, Band]) -> str:
     points = [point for line in named.values() for point in line if math.isfinite(point[1])]
+    points += [(at, one) for band in bands.values() for at, *ends in band.points for one in ends]
     low_x, high_x = min((at for at, _ in points), default=0.0), max((at for at, _ in points), default=1.0)
     low, high = range_y or (min((value for _, value in points), default=0.0), max((value for _, value in points), default=1.0))
     to_x, to_y = _scale(low_x, high_x, _LEFT, _WIDTH - _RIGHT), _scale(low, high, _HEIGHT - _BELOW, _TOP)
     out = [_frame(title, (low_x, high_x, x), (low, high, y))]
     for place, (name, line) in enumerate(named.items()):
         colour = _COLOURS[place % len(_COLOURS)]
+        band = bands.get(name)
+        if band is not None:
+            out += _band(band, to_x, to_y, colour)
         drawn = [(to_x(at), to_y(value)) for at, value in line if math.isfinite(value)]
         if dots:
             out += [f'<circle cx="{left:.1f}" cy="{top:.1f}" r="2" fill="{colour}"/>' for left, top in drawn]
@@ -93,7 +183,15 @@ def lines(title: str, named: Dict[str, List[Tuple[float, float]]], x: str, y: st
     return "".join(out)
 
 
-def grid(title: str, rows: Dict[str, List[Optional[float]]], x: str) -> str:
+def _band(band: Band, to_x: Callable[[float], float], to_y: Callable[[float], float], colour: str) -> List[str]:
+    out = []
+    if any(low < high for _, low, high in band.points):
+        around = [(at, high) for at, _, high in band.points] + [(at, low) for at, low, _ in reversed(band.points)]
+        out.append(f'<polygon points="{" ".join(f"{to_x(at):.1f},{to_y(one):.1f}" for at, one in around)}" fill="{colour}" opacity="0.2"/>')
+    return out + [f'<rect x="{to_x(at):.1f}" y="{_HEIGHT - _BELOW}" width="2" height="5" fill="#b42318"><title>not finite</title></rect>' for at in band.bad]
+
+
+def _grid(title: str, rows: Dict[str, List[Optional[float]]], x: str) -> str:
     """Colour from 0 (white) to 100 (dark)."""
     right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BELOW
     left = _LEFT + 130

@@ -5,7 +5,7 @@ import re
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from . import chart
-from .chart import Chart, number
+from .chart import Chart, Panel, number
 from .profiles import PandasFrame, Profile, Rows, percentile
 
 _NEWEST = 1000  # samples that a line or a row shows
@@ -60,7 +60,7 @@ class _Chart(Chart):
         super().__init__(type(self).__name__, "not plotted yet: call plot()", None, [])
         self._reader = _Reader(reader)
 
-    def _show(self, title: str, sentence: str, data: Any, panels: Sequence[str]) -> "_Chart":
+    def _show(self, title: str, sentence: str, data: Any, panels: Sequence[Panel]) -> "_Chart":
         self.title, self.sentence, self.data, self._panels = title, sentence, data, list(panels)
         return self
 
@@ -81,7 +81,7 @@ class MetricsHistogram(_Chart):
             mean = math.fsum(row["value"] for row in busiest[1]) / len(busiest[1])
             told = f"; the busiest is {' '.join(busiest[0])}, {number(mean)} % on average"
         self._show("Utilization", f"{sum(map(sum, data.values()))} samples of {len(data)} series{told}.", data,
-                   [chart.bars(" ".join(key), edges, counts, "utilization in %", "samples") for key, counts in data.items()])
+                   [chart.Bars(" ".join(key), edges, counts, "utilization in %", "samples") for key, counts in data.items()])
         return self
 
 
@@ -114,7 +114,7 @@ class StepHistogram(_Chart):
         told = "; ".join(f"{name}: median {number(percentile(one['durations'], 50))} ms, longest {number(max(one['durations']))} ms of {len(one['durations'])}"
                          for name, one in data.items())
         self._show("Step times", (told or "No steps") + ".", data,
-                   [chart.bars(name, one["edges"], one["counts"], "ms", "steps") for name, one in data.items()])
+                   [chart.Bars(name, one["edges"], one["counts"], "ms", "steps") for name, one in data.items()])
         return self
 
 
@@ -140,7 +140,7 @@ class StepTimelineChart(_Chart):
         data = {name: [(row["at"], row["ms"], row["step"]) for row in rows[-_NEWEST:]] for name, rows in found.items()}
         longest = max(((ms, name, step) for name, points in data.items() for _, ms, step in points), default=None)
         told = f"The longest step is {longest[2]} of {longest[1]}: {number(longest[0])} ms." if longest else "No steps."
-        self._show("Steps over time", told, data, [chart.lines("Steps", {name: [point[:2] for point in points] for name, points in data.items()},
+        self._show("Steps over time", told, data, [chart.Lines("Steps", {name: [point[:2] for point in points] for name, points in data.items()},
                                                                 "seconds", "ms", dots=True)])
         return self
 
@@ -155,7 +155,7 @@ class TimelineCharts(_Chart):
         data = {key: [(row["at"] * 1e3, row["value"]) for row in rows] for key, rows in found.items()}
         percent = {key for key in data if key[1].endswith("Utilization") or key[1] == "MemoryUsedPercent"}
         self._show("Samples over time", f"{sum(map(len, data.values()))} samples of {len(data)} series.", data,
-                   [chart.lines(" ".join(key), {"": points}, "ms", "%" if key in percent else "value", (0.0, 102.0) if key in percent else None)
+                   [chart.Lines(" ".join(key), {"": points}, "ms", "%" if key in percent else "value", (0.0, 102.0) if key in percent else None)
                     for key, points in data.items()])
         return self
 
@@ -189,5 +189,5 @@ class Heatmap(_Chart):
                 if row["at"] in place:
                     line[place[row["at"]]] = row["value"] if percent else 100.0 * row["value"] / top if top > 0 else 0.0
             data[f"{dimension}_{event}_{node}"] = line
-        self._show("Utilization over time", f"{len(data)} rows of {len(times)} samples.", data, [chart.grid("Utilization", data, "samples")])
+        self._show("Utilization over time", f"{len(data)} rows of {len(times)} samples.", data, [chart.Grid("Utilization", data, "samples")])
         return self

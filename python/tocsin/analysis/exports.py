@@ -3,6 +3,7 @@
 import os
 from typing import Any, Dict, List, Optional
 
+from . import event_files
 from .jobs import MergedTimeline
 from .opening import create_trial
 
@@ -11,15 +12,16 @@ _KINDS = {"scalars": 'metric(".*")', "tensors": 'tensor(".*")', "steps": "step()
 
 def export(run: Any, to: str, path: str, which: Optional[str] = None) -> List[str]:
     """``run``: a trial of a directory, or the directory (``which``: the uid of a run in it). ``to``: ``parquet`` or ``csv``, a file for each kind
-    in ``path/run=…/kind=…/``; ``chrome``, one time line. Returns the names of what was written; kinds that the run does not have have no
-    file. TensorBoard: ``python3 -m tocsin.tensorboard`` writes its files."""
+    in ``path/run=…/kind=…/``; ``chrome``, one time line; ``tensorboard``, event files (TensorBoard need not be installed). Returns the names of
+    what was written; kinds that the run does not have have no file."""
     trial = run if hasattr(run, "series") else create_trial(str(run), run=which)
     if to == "chrome":
         os.makedirs(path, exist_ok=True)
         return [MergedTimeline(trial, output_directory=path).merge_timeline()]
+    if to == "tensorboard":
+        return event_files.write(trial, path, tensors=not getattr(trial, "details", {}))
     if to not in ("parquet", "csv"):
-        more = ": python3 -m tocsin.tensorboard writes those" if to == "tensorboard" else ""
-        raise ValueError(f"to={to!r}: expected parquet, csv or chrome{more}")
+        raise ValueError(f"to={to!r}: expected parquet, csv, chrome or tensorboard")
     out = []
     uid = trial.run.split("/")[0]
     for kind, query in _KINDS.items():

@@ -5,12 +5,9 @@ import datetime
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from . import arrow, columns
+from .chart import NotInstalled
 from .columns import TIME, Table
 from .selection import Query
-
-
-class NotInstalled(ImportError):
-    """A library that this conversion needs is not here."""
 
 
 def _library(name: str, what: str) -> Any:

@@ -42,7 +42,9 @@ class _Light:
 class JournalIndex:
     """Reads on from where it was. Frames whose lengths do not fit are left out and counted; the sum of a frame (CRC) is not checked."""
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, until: Optional[int] = None) -> None:
+        """``until``: frames that were made after this moment (UTC ns) are as if they were not there."""
+        self._until = until
         self.path = directory if directory.endswith("telemetry.db") else os.path.join(directory, "telemetry.db")
         self.heads: Dict[int, List[Head]] = {kind: [] for kind in KINDS_WITH_ROWS}
         self.names: Dict[int, str] = {}
@@ -51,6 +53,7 @@ class JournalIndex:
         self.roles: Dict[int, int] = {}
         self.jobs: Dict[str, str] = {}  # by uid
         self.with_values: Dict[Tuple[str, int], None] = {}  # (uid, attempt), newest last
+        self.with_steps: Dict[Tuple[str, int], None] = {}  # the same of those with ends of steps, which may have no value
         self.events: List[Tuple[Head, Dict[str, Any]]] = []
         self.unreadable = 0
         self._launches: Dict[str, Launches] = {}
@@ -72,6 +75,8 @@ class JournalIndex:
     def newest(self, begin: str = "", job: Optional[str] = None) -> Optional[Tuple[str, int]]:
         """(uid, attempt) of the newest run whose uid begins so, and whose job has this name."""
         known = [key for key in self.with_values if key[0].startswith(begin) and job in (None, self.jobs.get(key[0]))]
+        if not known and begin:  # one that is named may have nothing but steps
+            known = [key for key in self.with_steps if key[0].startswith(begin) and job in (None, self.jobs.get(key[0]))]
         return max((key for key in known if key[0] == known[-1][0]), key=lambda key: key[1]) if known else None
 
     def values(self, heads: List[Head]) -> Iterator[Tuple[Head, bytes]]:
@@ -97,6 +102,8 @@ class JournalIndex:
                 (kind in KINDS_WITH_ROWS and rows and stride < 8 * wire.LEAST_COLUMNS[kind]):
             self.unreadable += 1
             return
+        if self._until is not None and time > self._until and kind != wire.DICTIONARY:
+            return
         uid = self._uids.get(run)
         if uid is None:
             uid = self._uids.setdefault(run, str(uuid.UUID(bytes=run)))
@@ -119,6 +126,8 @@ class JournalIndex:
             self.heads[kind].append(head)
             if kind in (wire.SUMMARY, wire.SCALAR) and rank != NODE_AGENT:
                 self.with_values.setdefault((uid, settled))
+            elif kind == wire.STEP_END and rank != NODE_AGENT:
+                self.with_steps.setdefault((uid, settled))
 
     def _event(self, uid: str, body: bytes) -> Dict[str, Any]:
         try:

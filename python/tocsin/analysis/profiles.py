@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from tocsin.exceptions import NoMoreProfilerData
+from .dataloader import findings
 from .opening import create_trial
 from .recorded import RecordedSource
 from .selection import Query, query_of
@@ -283,6 +284,14 @@ class PandasFrameAnalysis:
             raise NoProfilerData("samples of " + ", ".join(sorted(wanted)), _SAMPLES)
         return [{"nodeID": node, "type": type_, **{f"{low:g}-{high:g}": count for (low, high), count in zip(utilization_ranges, bands)}}
                 for (node, type_), bands in sorted(counts.items())]
+
+    def get_dataloader_findings(self, factor: float = 2.0) -> Rows:
+        """For each worker and loading process: how many batches, median and longest, the time between batches, and the outliers of at least
+        ``factor`` medians, the longest first."""
+        found = findings(self.framework, percentile, factor)
+        if not found:
+            raise NoProfilerData("times of a data loader", _SPANS)
+        return found
 
     def get_training_phase_intervals(self, phase: Union[str, Sequence[str]]) -> List[Tuple[int, int]]:
         """(start, end) in us, joined where they touch. ``phase``: a framework metric; or (X, Y): from the end of each X to the begin of the

@@ -27,8 +27,8 @@ _KIND = {"metric": wire.SCALAR, "tensor": wire.SUMMARY, "collection": wire.SUMMA
 class RecordedSource:
     """A recording or a journal."""
 
-    def __init__(self, directory: str) -> None:
-        self.index = JournalIndex(directory)
+    def __init__(self, directory: str, until: Optional[int] = None) -> None:
+        self.index = JournalIndex(directory, until)
         self.index.update()
 
     def run_of(self, wanted: Optional[str]) -> Optional[Tuple[str, int]]:

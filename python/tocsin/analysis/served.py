@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 from tocsin.exceptions import StepNotYetAvailable
 from tocsin.rules.trial import ModeKeys, Row, SavedStep, StepState, Trial, mode_of
 from .columns import INTEGER, REAL, TEXT, TIME, Table, made
+from .curves import Plotting
 from .frame import Frame
 from .http import Server, run_of
 from .selection import Query, query_of
@@ -129,7 +130,7 @@ def _points(line: Dict[str, Any], width: int) -> List[Dict[str, Any]]:
     return out
 
 
-class ServedTrial(Trial):
+class ServedTrial(Plotting, Trial):
     """Scalars of a run that a server keeps. Global steps are those of the mode where there is one mode; with several, their order in time."""
 
     def __init__(self, server: Server, name: Optional[str], range_steps: Optional[Tuple[int, int]], run: Optional[str]) -> None:

@@ -3,6 +3,7 @@
 from typing import Any, Optional, Tuple
 
 from tocsin.rules.recording import RecordedTrial
+from .curves import Plotting
 from .frame import Frame
 from .recorded import RecordedSource
 from .selection import query_of
@@ -19,18 +20,19 @@ def _late(name: str) -> Any:
     return property(get, put)
 
 
-class DirectoryTrial(RecordedTrial):
-    """:class:`tocsin.rules.Trial`, and ``series``."""
+class DirectoryTrial(Plotting, RecordedTrial):
+    """:class:`tocsin.rules.Trial`, ``series`` and ``plot``."""
 
     run = _late("run")
     job = _late("job")
     loaded_all_steps = _late("loaded_all_steps")
 
-    def __init__(self, directory: str, name: str, range_steps: Optional[Tuple[int, int]], run: Optional[str]) -> None:
+    def __init__(self, directory: str, name: str, range_steps: Optional[Tuple[int, int]], run: Optional[str],
+                 until: Optional[int] = None) -> None:
         self._begun = True  # while it is made
-        super().__init__(directory, name, range_steps, run, read=False)
+        super().__init__(directory, name, range_steps, run, read=False, until=until)
         self._begun = False
-        self.source = RecordedSource(directory)
+        self.source = RecordedSource(directory, until)
         self.source.run_of(run)
 
     def begin(self) -> None:

@@ -33,6 +33,7 @@ from .judge import Judge
 from .judged import Judged
 from .once import Once
 from .original_names import OriginalNames
+from .python_profile import ProfilesPython
 from .reading_back import ReadsBack
 from .spans import Spans
 from .steering import Steering
@@ -46,7 +47,7 @@ Rules = Union[str, "os.PathLike[str]", Iterable[Any], Mapping[str, Any], bool, N
 Stop = Union[str, Iterable[str], bool, None]
 
 
-class Hook(OriginalNames, ReadsBack, Steering, Planning, TellsTask, TellsRewards, TellsGenerated, Ends):
+class Hook(OriginalNames, ProfilesPython, ReadsBack, Steering, Planning, TellsTask, TellsRewards, TellsGenerated, Ends):
     """Made by :func:`watch`. A context manager: leaving it closes the hook. ``sink`` is what
     adapters of frameworks are written against."""
 

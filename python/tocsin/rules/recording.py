@@ -43,8 +43,10 @@ def directory_of(path: str) -> str:
 
 class RecordedTrial(Trial):
     def __init__(self, directory: str, name: str, range_steps: Optional[Tuple[int, int]], run: Optional[str],
-                 read: bool = True) -> None:
+                 read: bool = True, until: Optional[int] = None) -> None:
+        """``until``: a moment, UTC ns; what was sent after it is as if it were not there."""
         super().__init__(name)
+        self._until = until
         self._directory = directory
         self._path = os.path.join(directory, "telemetry.db")
         self._range = range_steps
@@ -119,6 +121,8 @@ class RecordedTrial(Trial):
             frame = wire.decode_frame(value or b"")
         except wire.WireError:
             return  # JSON of another producer, or damaged: the server says so
+        if self._until is not None and frame.header["time"] > self._until and frame.kind != wire.DICTIONARY:
+            return
         self._heard = max(self._heard, frame.header["time"])
         uid = str(frame.header["run"])
         run = f"{uid}/{self._launches.setdefault(uid, Launches()).attempt_of(frame)}"
