@@ -10,6 +10,7 @@ DEMO ?= exploding healthy
 DEMO_PRESET := $(if $(wildcard build/release/app/tocsin),release,quick)
 FUZZ_SECONDS ?= 60
 MINUTES ?= 10
+KILLS ?= 500
 STREAMS ?= 5000
 SEED ?= 0
 PYTHON := /usr/bin/python3
@@ -27,7 +28,7 @@ help: ## This list
 	  while IFS='|' read -r target text; do printf '%-24s %s\n' "$$target" "$$text"; done
 	@echo
 	@echo "Settings: DEMO=exploding|vanishing|healthy|all  BROKER=journal|kafka  PRESET=release|dev|asan-ubsan|tsan"
-	@echo "          FUZZ_SECONDS=60 (per fuzz target)  MINUTES=10 (of soak)  STREAMS=5000 (per rule)  JOBS=n (compilers at a time)"
+	@echo "          FUZZ_SECONDS=60 (per fuzz target)  MINUTES=10 KILLS=500 (of soak)  STREAMS=5000 (per rule)  JOBS=n (compilers at a time)"
 	@echo "          TEST_WORKERS=n (tests of the whole program at a time)"
 
 demo: ## A real training job goes wrong; Tocsin sees it, stops it, tells people (after the build: under a minute)
@@ -92,10 +93,10 @@ bench: ## Benchmarks, each beside its baseline
 	@tools/build release
 	@tools/bench
 
-soak: ## Random histories from a new seed, then simulated worlds with crashes, zombies and lost answers for MINUTES (docs/simulation.md)
+soak: ## Random histories from a new seed, simulated worlds for MINUTES, then KILLS kills of a router on a real Kafka (docs/simulation.md)
 	@tools/setup test
 	@tools/build $(PRESET)
-	@tools/soak --build build/$(PRESET) $(MINUTES)
+	@tools/soak --build build/$(PRESET) --kills $(KILLS) $(MINUTES)
 
 reference: ## STREAMS random streams per rule, judged by the engine and by the reference in Python (tests/reference/)
 	@tools/setup test

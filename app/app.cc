@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "app/api/api.h"
+#include "app/config/insecure_settings.h"
 #include "app/health/health_watch.h"
 #include "app/process/sd_notify.h"
 #include "app/roles.h"
@@ -70,6 +71,7 @@ struct App::Impl {
 
 core::Status App::Impl::open(const OpenTransport& open_transport,
                              std::chrono::milliseconds patience) {
+  count_insecure_settings(config, telemetry);
   auto reached = open_transport(telemetry);
   if (!reached) return reached.error();
   transport = std::move(*reached);

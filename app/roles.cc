@@ -19,6 +19,7 @@
 #include "app/stages/deliver.h"
 #include "app/stages/evaluate.h"
 #include "app/stages/evidence.h"
+#include "app/stages/letters.h"
 #include "app/stages/platform_calls.h"
 #include "app/stages/platform_stops.h"
 #include "app/stages/reports.h"
@@ -222,6 +223,17 @@ core::Status Maker::prepare_routing() {
   return core::ok();
 }
 
+/// For how long the topic of dead letters keeps a record.
+core::Duration letters_kept(const ingest::TopicsConfig& topics) {
+  for (const ingest::TopicSpec& topic : ingest::topic_plan(topics)) {
+    if (topic.name != core::topic::kRouterDeadletter) continue;
+    for (const auto& [key, value] : topic.settings) {
+      if (key == "retention.ms") return std::chrono::milliseconds(std::stoll(value));
+    }
+  }
+  return std::chrono::hours(24 * 90);
+}
+
 void Maker::add_route() {
   RouteOptions stage{config_.route,
                      rule_actions(config_.rules),
@@ -326,6 +338,7 @@ core::Status Maker::route() {
   }
   add_route();
   add_deliver();
+  add("letters", std::make_unique<LettersStage>(letters_kept(config_.topics), *ports_.telemetry));
   add_platform_stops();
   return core::ok();
 }

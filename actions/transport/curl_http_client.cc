@@ -19,6 +19,7 @@
 #include "actions/transport/curl_global.h"
 #include "actions/transport/curl_tls.h"
 #include "actions/transport/http_client.h"
+#include "actions/transport/http_connector.h"
 #include "actions/transport/proxy.h"
 #include "actions/transport/redact.h"
 
@@ -197,8 +198,30 @@ struct Kept {
 
 thread_local Kept kept_handles;
 
+/// Of a connection that was made: see http_connector.h.
+HttpResponse connection_of(CURL* handle) {
+  HttpResponse out;
+  const char* address = nullptr;
+  curl_easy_getinfo(handle, CURLINFO_PRIMARY_IP, &address);
+  if (address != nullptr) out.headers.emplace_back(kPeerAddress, address);
+  curl_certinfo* chain = nullptr;
+  curl_easy_getinfo(handle, CURLINFO_CERTINFO, &chain);
+  if (chain == nullptr || chain->num_of_certs == 0) return out;
+  constexpr std::string_view kExpire = "Expire date:";
+  for (const curl_slist* line = chain->certinfo[0]; line != nullptr; line = line->next) {
+    const std::string_view text = line->data;
+    if (text.starts_with(kExpire)) {
+      out.headers.emplace_back(kCertificateEnds, text.substr(kExpire.size()));
+    }
+  }
+  return out;
+}
+
 class CurlHttpClient final : public HttpClient {
  public:
+  enum class Depth { exchange, connection };
+  explicit CurlHttpClient(Depth depth) : depth_(depth) {}
+
   HttpResult send(const HttpRequest& request) override {
     curl_global();
     HttpResult out;
@@ -223,12 +246,22 @@ class CurlHttpClient final : public HttpClient {
     configure(handle, request, headers.get(), exchange);
     curl_easy_setopt(handle, CURLOPT_URL, target.url.c_str());
     curl_easy_setopt(handle, CURLOPT_CONNECT_TO, target.connect_to.get());
-    if (request.aws) sign(handle, *request.aws);
+    if (depth_ == Depth::connection) {
+      curl_easy_setopt(handle, CURLOPT_CONNECT_ONLY, 1L);
+      curl_easy_setopt(handle, CURLOPT_CERTINFO, 1L);
+    } else if (request.aws) {
+      sign(handle, *request.aws);
+    }
     std::array<char, CURL_ERROR_SIZE> words{};
     curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, words.data());
     const CURLcode code = curl_easy_perform(handle);
     // Everything the options point to lies on this stack; the next call sets its own.
     const std::unique_ptr<CURL, decltype(&curl_easy_reset)> reset(handle, curl_easy_reset);
+    if (code == CURLE_OK && depth_ == Depth::connection) {
+      out.response = connection_of(handle);
+      kept_handles.client = 0;  // nobody's: closed before the next request of this thread
+      return out;
+    }
     if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && exchange.cut)) {
       long status = 0;
       curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
@@ -291,6 +324,7 @@ class CurlHttpClient final : public HttpClient {
   // Never given again, as an address may be.
   static inline std::atomic<std::uint64_t> clients{0};
   const std::uint64_t number_ = ++clients;
+  const Depth depth_;
 };
 
 }  // namespace
@@ -300,7 +334,13 @@ void curl_global() {
   (void)once;
 }
 
-std::unique_ptr<HttpClient> curl_http_client() { return std::make_unique<CurlHttpClient>(); }
+std::unique_ptr<HttpClient> curl_http_client() {
+  return std::make_unique<CurlHttpClient>(CurlHttpClient::Depth::exchange);
+}
+
+std::unique_ptr<HttpClient> curl_http_connector() {
+  return std::make_unique<CurlHttpClient>(CurlHttpClient::Depth::connection);
+}
 
 std::string url_problem(const std::string& url, const AddressGuard& guard) {
   curl_global();

@@ -33,14 +33,16 @@ constexpr ReportKind kNotebookReport{"ipynb", "application/x-ipynb+json",
                                      "Get the report about a run as a notebook to run and change"};
 
 /// What the store has of the newest attempt; nullopt: nothing tells of the run but messages.
+/// `current`: the store has read all there is.
 std::optional<report::RunReport> stored_report(const std::vector<insights::KeptRecord>& events,
-                                               const std::string& source) {
+                                               const std::string& source, bool current) {
   report::Gathering gathering;
   for (const auto& kept : events) gathering.apply(kept.view());
   if (gathering.attempts().empty()) return std::nullopt;
   report::RunReport out = std::prev(gathering.attempts().end())->second;
   out.source = source;
   out.judged_by = "the rules of the cluster";
+  if (!current) out.store_behind = core::Duration{0};
   report::Aftermath aftermath(out);
   for (const auto& kept : events) aftermath.apply(kept.view());
   aftermath.tell(out);
@@ -61,7 +63,7 @@ core::Result<report::RunReport> asked_report(ApiDesk& desk, const std::string& a
   const auto line = (*store)->run(asked);
   auto events = line ? (*store)->events_of(line->uid) : std::vector<insights::KeptRecord>{};
   if (const auto status = (*store)->failure(); !status) return status.error();
-  auto report = stored_report(events, "the server's store");
+  auto report = stored_report(events, "the server's store", desk.insights.standing().current);
   if (!report) {
     return core::Error{core::Code::not_found,
                        "no run, or more than one, has a uid that begins with \"" +

@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "app/app.h"
+#include "app/cli/check_live.h"
 #include "app/cli/rule_worker.h"
 #include "app/config/config_path.h"
+#include "app/config/insecure_settings.h"
 #include "app/process/exit_code.h"
 #include "app/view/run_questions.h"
 #include "core/text.h"
@@ -16,18 +18,25 @@
 namespace tocsin::app {
 namespace {
 
-void print_diagnostics(const config::Diagnostics& diagnostics, const std::string& format) {
+core::ValueList diagnostics_value(const config::Diagnostics& diagnostics) {
+  core::ValueList list;
+  for (const auto& item : diagnostics.items()) {
+    list.push_back(core::ValueMap{{"file", item.location.file},
+                                  {"line", std::int64_t{item.location.line}},
+                                  {"column", std::int64_t{item.location.column}},
+                                  {"grade", std::string(config::to_string(item.grade))},
+                                  {"path", item.path},
+                                  {"message", item.message}});
+  }
+  return list;
+}
+
+void print_diagnostics(const config::Diagnostics& diagnostics, const CheckOptions& options) {
+  const std::string& format = options.format;
   if (format == "json") {
-    core::ValueList list;
-    for (const auto& item : diagnostics.items()) {
-      list.push_back(core::ValueMap{{"file", item.location.file},
-                                    {"line", std::int64_t{item.location.line}},
-                                    {"column", std::int64_t{item.location.column}},
-                                    {"grade", std::string(config::to_string(item.grade))},
-                                    {"path", item.path},
-                                    {"message", item.message}});
+    if (!options.live) {
+      std::cout << core::to_json(core::Value(diagnostics_value(diagnostics))) << "\n";
     }
-    std::cout << core::to_json(core::Value(std::move(list))) << "\n";
     return;
   }
   for (const auto& item : diagnostics.items()) {
@@ -75,6 +84,14 @@ std::string intents_text(const AppConfig& config) {
          (config.stops_dry_run ? ", were stops.dry_run not true" : "") + "\n" + out;
 }
 
+std::string insecure_text(const AppConfig& config) {
+  std::string out;
+  for (const InsecureSetting& one : insecure_settings(config)) {
+    out += core::wrapped("  " + one.place + ": ", one.what, 80, 4);
+  }
+  return out.empty() ? out : "settings that give up a protection\n" + out;
+}
+
 }  // namespace
 
 int check_command(const CheckOptions& options) {
@@ -82,17 +99,27 @@ int check_command(const CheckOptions& options) {
   config::Diagnostics diagnostics;
   const AppConfig config = load_config(path, config::process_environment(), diagnostics);
   if (!diagnostics.has_errors()) check_hosted(config, path, diagnostics);
-  print_diagnostics(diagnostics, options.format);
+  print_diagnostics(diagnostics, options);
   const auto warnings =
       std::count_if(diagnostics.items().begin(), diagnostics.items().end(),
                     [](const auto& item) { return item.grade == config::Grade::warning; });
   const bool bad = diagnostics.has_errors() || (options.strict && warnings > 0);
   if (!bad && options.format == "text") {
-    std::cout << questions_text(config) << intents_text(config) << path << ": ok";
+    std::cout << questions_text(config) << intents_text(config) << insecure_text(config) << path
+              << ": ok";
     if (warnings > 0) std::cout << ", " << warnings << (warnings == 1 ? " warning" : " warnings");
     std::cout << "\n";
   }
-  return bad ? kConfiguration : kOk;
+  std::vector<LiveAnswer> answers;
+  if (options.live && !bad) answers = ask_live(config);
+  if (options.live && options.format == "json") {
+    const core::Value all =
+        core::ValueMap{{"findings", diagnostics_value(diagnostics)}, {"live", live_value(answers)}};
+    std::cout << core::to_json(all) << "\n";
+  } else if (options.live && !bad) {
+    (options.format == "github" ? std::cerr : std::cout) << live_text(answers);
+  }
+  return bad ? kConfiguration : live_code(answers);
 }
 
 }  // namespace tocsin::app

@@ -50,10 +50,13 @@ constexpr std::array kHelp{
                 "tocsin init\n"
                 "tocsin init training/tocsin.yaml\n"},
     CommandHelp{"check", "Validate a configuration and warn about alarms that could never fire",
-                "0   no errors\n"
+                "0   no errors, and with --live everybody answers\n"
+                "1   with --live: a receiver does not answer, or a topic is not as wanted\n"
                 "2   wrong usage\n"
-                "3   errors, or with --strict warnings\n",
+                "3   errors, or with --strict warnings\n"
+                "4   with --live: the broker does not answer\n",
                 "tocsin check\n"
+                "tocsin check --live\n"
                 "tocsin check tocsin.yaml --strict\n"
                 "tocsin check tocsin.yaml --output github\n"},
     CommandHelp{"config", "Show a configuration, or compare two", kChoose,
@@ -229,72 +232,6 @@ constexpr std::array kHelp{
                 "3   configuration invalid\n"
                 "4   broker or journal unreachable",
                 "tocsin stops cancel cmd_7f3k --comment \"the peak is expected\"\n"},
-    CommandHelp{"silence",
-                "Mute matching issues: no notifications and no stops until the silence ends",
-                kChoose,
-                "tocsin silence add --run digits --for 2h --comment \"known, looked at\"\n"
-                "tocsin silence preview 'rule=\"overfit\"'\n"
-                "tocsin silence list\n"},
-    CommandHelp{"silence add", "Mute matching issues for a while",
-                "0   the silence is written; with --dry-run: matching issues shown\n"
-                "1   RUN matches no run or several, or no time interval has this name\n"
-                "2   wrong usage, an invalid matcher, or a silence that needs --force\n"
-                "3   the configuration's transport cannot be read\n"
-                "4   broker or journal unreachable\n",
-                "tocsin silence add --run digits --for 2h --comment \"known, looked at\"\n"
-                "tocsin silence add 'rule=\"overfit\"' --actions stop_training --comment \"let "
-                "them run\"\n"
-                "tocsin silence add --job digits --until-resolved --comment \"disk is being "
-                "swapped\"\n"
-                "tocsin silence add --job digits --weekdays sunday --times 02:00-04:00 --location "
-                "Europe/Berlin --comment \"maintenance\"\n"},
-    CommandHelp{"silence update", "Set another end or comment of a silence, or what it matches",
-                "0   the change is written; with --dry-run: shown\n"
-                "1   ID matches no silence or several, or somebody changed it first\n"
-                "2   wrong usage, an invalid matcher, or a silence that needs --force\n"
-                "3   the configuration's transport cannot be read\n"
-                "4   broker or journal unreachable\n",
-                "tocsin silence update sil_4f2k --for 4h\n"
-                "tocsin silence update sil_4f2k --comment \"waiting for the new disk\"\n"},
-    CommandHelp{"silence preview",
-                "List the issues that matchers meet: firing now, and ended in the last 24 h",
-                "0   success\n"
-                "1   RUN matches no run or several\n"
-                "2   wrong usage, or an invalid matcher\n"
-                "3   the configuration's transport cannot be read\n"
-                "4   broker or journal unreachable\n",
-                "tocsin silence preview 'rule=~\"nan_.*\"' --job digits\n"},
-    CommandHelp{"silence query", "List silences that name these values", kReading,
-                "tocsin silence query job=\"digits\"\n"
-                "tocsin silence query --quiet rule=\"overfit\"\n"},
-    CommandHelp{"silence export", "Write active and pending silences as JSON", kReading,
-                "tocsin silence export > silences.json\n"},
-    CommandHelp{"silence import", "Add the silences of an exported file",
-                "0   imported; expired ones and those that are there already are skipped\n"
-                "1   the file cannot be read\n"
-                "2   wrong usage, or a silence of the file is refused: nothing is imported\n"
-                "3   the configuration's transport cannot be read\n"
-                "4   broker or journal unreachable\n",
-                "tocsin silence import silences.json\n"},
-    CommandHelp{"silence list", "List active and pending silences", kReading,
-                "tocsin silence list\n"
-                "tocsin silence list --all --output json\n"},
-    CommandHelp{"silence expire", "End a silence now",
-                "0   ended\n"
-                "1   ID matches no silence or several, or somebody changed it first\n"
-                "2   wrong usage\n"
-                "3   the configuration's transport cannot be read\n"
-                "4   broker or journal unreachable\n",
-                "tocsin silence expire sil_4f2k\n"},
-    CommandHelp{"ack", "Take issues on: no repeats and no escalation while they fire",
-                "0   acknowledged, or taken back; with --dry-run: what would be, shown\n"
-                "1   WHAT matches nothing that fires, or several things\n"
-                "2   wrong usage\n"
-                "3   the configuration's transport cannot be read\n"
-                "4   broker or journal unreachable\n",
-                "tocsin ack 8f3a91c2 --note \"looking at it\"\n"
-                "tocsin ack digits --note \"known since Friday\" --for 8h\n"
-                "tocsin ack 8f3a91c2 --take-back\n"},
     CommandHelp{"send-test", "Send a marked message to a receiver; show requests and answers",
                 "0   every message arrived; with --dry-run: every request was shown\n"
                 "1   a message was refused, or no action of the receiver takes messages\n"
@@ -389,7 +326,7 @@ std::string indented(std::string_view lines) {
 }
 
 const CommandHelp& help_of(std::string_view path) {
-  for (const auto table : {std::span<const CommandHelp>(kHelp), operator_help()}) {
+  for (const auto table : {std::span<const CommandHelp>(kHelp), operator_help(), silence_help()}) {
     for (const CommandHelp& one : table) {
       if (one.path == path) return one;
     }

@@ -24,5 +24,7 @@ inline constexpr std::string_view kChoose =
 
 /// Of the commands for whoever is on call.
 std::span<const CommandHelp> operator_help() noexcept;
+/// Of silences and acknowledgements.
+std::span<const CommandHelp> silence_help() noexcept;
 
 }  // namespace tocsin::app

@@ -89,6 +89,8 @@ void add_check(CLI::App& app, CommandRun& out) {
       ->type_name("FILE");
   add_format(*check, options->format, {"text", "json", "github"});
   check->add_flag("--strict", options->strict, "Treat warnings as errors; notes stay notes");
+  check->add_flag("--live", options->live,
+                  "Ask the broker and each receiver too, without sending a message");
   check->callback([&out, options] { out = [options] { return check_command(*options); }; });
 }
 

@@ -20,6 +20,7 @@ void CommitSchedule::open(std::unique_ptr<Committer> committer) {
 void CommitSchedule::clear() {
   queue_.clear();
   moved_ = false;
+  oldest_.reset();
 }
 
 void CommitSchedule::note_handled() {
@@ -32,9 +33,21 @@ void CommitSchedule::gather() {
 }
 
 CommitSchedule::Progress CommitSchedule::heed(Progress progress) {
-  if (progress == Progress::committed) stage_.committed(time_.now());
+  if (progress == Progress::committed) {
+    stage_.committed(time_.now());
+    oldest_ = queue_.has_records() ? std::optional(last_) : std::nullopt;  // came since it began
+  }
   if (progress == Progress::again) moved_ = true;
   return progress;
+}
+
+std::optional<core::Duration> CommitSchedule::oldest() {
+  if (!queue_.has_records() && !queue_.busy()) {
+    oldest_.reset();
+  } else if (!oldest_) {
+    oldest_ = time_.steady();
+  }
+  return oldest_;
 }
 
 bool CommitSchedule::due(bool all, core::Duration now) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -66,6 +67,8 @@ class CommitSchedule {
   }
   [[nodiscard]] const Backoff& backoff() const { return queue_.backoff(); }
   [[nodiscard]] bool empty() const { return queue_.empty(); }
+  /// Steady: since when, as seen by this call, the oldest change waits; nullopt: nothing waits.
+  [[nodiscard]] std::optional<core::Duration> oldest();
   /// Records wait, and a commit may begin at once.
   [[nodiscard]] bool has_more() const { return queue_.has_records() && !queue_.busy(); }
 
@@ -81,6 +84,7 @@ class CommitSchedule {
   bool moved_ = false;          // records were read since the last commit began
   std::size_t since_take_ = 0;  // records handled since the stage was asked for its output
   core::Duration last_{};       // steady: the last commit began
+  std::optional<core::Duration> oldest_;  // steady
 };
 
 }  // namespace tocsin::app

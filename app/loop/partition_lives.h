@@ -61,6 +61,11 @@ class PartitionLives {
   [[nodiscard]] std::optional<core::Duration> read_until(std::int32_t number) const {
     return table_.read_until(number);
   }
+  /// The same of the partition that is furthest behind; of one that has not been read to its end yet,
+  /// its assignment. nullopt: nothing is ours.
+  [[nodiscard]] std::optional<core::Duration> all_read_until() const {
+    return table_.all_read_until();
+  }
   [[nodiscard]] bool all_live() const { return table_.all_live(); }
   /// The group has said what is ours, maybe nothing.
   [[nodiscard]] bool assigned() const noexcept { return assigned_; }

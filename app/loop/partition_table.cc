@@ -73,6 +73,15 @@ std::optional<core::Duration> PartitionTable::read_until(std::int32_t number) co
   return known ? std::optional(found->second.read_until()) : std::nullopt;
 }
 
+std::optional<core::Duration> PartitionTable::all_read_until() const {
+  std::optional<core::Duration> out;
+  for (const auto& [number, partition] : partitions_) {
+    const core::Duration until = read_until(number).value_or(partition.since);
+    out = out ? std::min(*out, until) : until;
+  }
+  return out;
+}
+
 bool PartitionTable::all_live() const {
   return std::all_of(partitions_.begin(), partitions_.end(), [](const auto& entry) {
     return entry.second.phase == LoopPartition::Phase::live;

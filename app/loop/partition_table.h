@@ -51,6 +51,7 @@ class PartitionTable {
   [[nodiscard]] bool live(std::int32_t number, core::Duration steady) const;
   /// Steady: what was published before has been read. nullopt: it is not live, or not known yet.
   [[nodiscard]] std::optional<core::Duration> read_until(std::int32_t number) const;
+  [[nodiscard]] std::optional<core::Duration> all_read_until() const;
   [[nodiscard]] bool all_live() const;
   [[nodiscard]] bool empty() const noexcept { return partitions_.empty(); }
   /// True when each stream of the partition was read up to what was committed.

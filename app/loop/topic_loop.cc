@@ -22,6 +22,7 @@ TopicLoop::TopicLoop(Stage& stage, LoopPorts ports)
       log_(*ports_.log),
       time_(*ports_.clock),
       probe_(*ports_.telemetry, wiring_),
+      lags_(*ports_.telemetry, wiring_),
       readiness_(wiring_.name),
       input_(wiring_.name, *ports_.clock, log_),
       commits_(stage_, wiring_, time_, probe_, log_),
@@ -243,6 +244,8 @@ void TopicLoop::tick() {
   if (now.steady < next_tick_) return;
   // Who does not ask (a commit fails, the broker is away) learns nothing about ends.
   partitions_.look_for_ends(input_.take_polled(), now.steady);
+  lags_.look_at_tables(partitions_.all_read_until(), now.steady);
+  lags_.look_at_changelog(commits_.oldest(), now.steady);
   const auto live = [&](std::int32_t number) { return partitions_.up_to_date(number, now.steady); };
   const auto read_until = [&](std::int32_t number) { return partitions_.read_until(number); };
   const auto next = stage_.tick({now, live, read_until});

@@ -13,6 +13,7 @@
 #include "app/loop/backoff.h"
 #include "app/loop/commit_schedule.h"
 #include "app/loop/committer.h"
+#include "app/loop/lag_probe.h"
 #include "app/loop/leadership.h"
 #include "app/loop/loop_input.h"
 #include "app/loop/loop_probe.h"
@@ -90,6 +91,7 @@ class TopicLoop final : private core::AssignmentListener {
   core::Log& log_;
   AnchoredClock time_;
   LoopProbe probe_;
+  LagProbe lags_;
 
   LoopReadiness readiness_;
   LoopInput input_;

@@ -72,6 +72,20 @@ std::string about_words(const RunReport& report, const core::Delivery& message) 
   return out + " And " + std::to_string(more) + (more == 1 ? " more issue." : " more issues.");
 }
 
+// "the store was 42 s behind when this report was made"
+std::string behind_words(core::Duration behind) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(behind);
+  if (seconds.count() == 0) return "the store was behind when this report was made";
+  return "the store was " + core::to_text(seconds) + " behind when this report was made";
+}
+
+// What no record tells of has not happened, if all of them were read.
+std::string stop_or_none(const RunReport& report) {
+  if (report.stop) return stop_words(*report.stop);
+  return report.store_behind ? "not known yet: " + behind_words(*report.store_behind)
+                             : "nobody asked for one";
+}
+
 std::string checkpoint_words(const core::StopTold& stop) {
   if (!stop.checkpoint) {
     return stop.checkpoint_failure.empty() ? "" : "not saved: " + stop.checkpoint_failure;
@@ -130,7 +144,7 @@ Section aftermath_section(const RunReport& report) {
   const auto row = [&](const char* name, const std::string& value) {
     if (!value.empty()) done.rows.push_back({name, value});
   };
-  row("stop", report.stop ? stop_words(*report.stop) : "nobody asked for one");
+  row("stop", stop_or_none(report));
   if (report.stop) row("checkpoint", checkpoint_words(*report.stop));
   if (!report.issues.empty()) {
     row("judge its first records again",
@@ -139,8 +153,16 @@ Section aftermath_section(const RunReport& report) {
   out.add(std::move(done));
   const std::vector<MessageSent>& messages = *report.messages;
   if (messages.empty()) {
-    if (!report.issues.empty()) out.add(Paragraph{"Nobody was told."});
+    if (report.issues.empty()) return out;
+    // A group may still wait for its time, so "yet" is all that can be said.
+    out.add(Paragraph{report.store_behind
+                          ? "Who was told is not known yet: " + behind_words(*report.store_behind) +
+                                ". Make the report again to see it."
+                          : "Nobody had been told yet when this report was made."});
     return out;
+  }
+  if (report.store_behind) {
+    out.add(Paragraph{"There may be more messages: " + behind_words(*report.store_behind) + "."});
   }
   Table told{{"when", "receiver", "by", "about", "state", "answer"}, {}};
   for (const MessageSent& one : messages) {

@@ -137,6 +137,11 @@ core::Value message_values(const RunReport& report) {
   return out;
 }
 
+core::Value behind_value(const RunReport& report) {
+  if (!report.store_behind) return {};
+  return std::chrono::duration_cast<std::chrono::seconds>(*report.store_behind).count();
+}
+
 core::Value parsed(const std::string& json) {
   const auto value = core::parse_json(json, kMaxIssue);
   return value ? *value : core::Value();
@@ -231,6 +236,7 @@ std::string report_json(const RunReport& report) {
        report.world_size > 0 ? core::Value(std::int64_t{report.world_size}) : core::Value()},
       {"stop", stop_value(report)},
       {"messages", message_values(report)},
+      {"store_behind_seconds", behind_value(report)},
       {"source", report.source},
       {"judged_by", report.judged_by},
       {"gaps", report.gaps},

@@ -44,6 +44,9 @@ struct RunReport {
   std::optional<core::StopTold> stop;     // the newest that was asked
   /// In the order in which they were decided; nullopt: neither these nor the stop were looked for.
   std::optional<std::vector<MessageSent>> messages;
+  /// The store that tells of messages and the stop had not read this far yet, and by how much. 0 s:
+  /// by how much is not known. nullopt: it had read all there was.
+  std::optional<core::Duration> store_behind;
   std::vector<IssueTold> issues;             // in the order in which they began
   std::vector<core::RuleStatusEvent> rules;  // the newest status of each
   std::uint64_t gaps = 0;                    // places where records are missing

@@ -1,7 +1,10 @@
 #include "app/stages/reports.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "app/report/aftermath.h"
 #include "app/report/curve_sections.h"
@@ -28,6 +31,17 @@ core::Counter& pages(core::Telemetry& telemetry, std::string_view result) {
   return telemetry.counter("tocsin_reports_total",
                            "pages of runs that have ended, by what became of them",
                            {{"result", result}});
+}
+
+bool tells_end(const std::vector<insights::KeptRecord>& events, const core::RunRef& run) {
+  return std::any_of(events.begin(), events.end(), [&](const insights::KeptRecord& kept) {
+    if (kept.record.topic != core::topic::kRegistry) return false;
+    const auto decoded = ingest::decode_event(kept.view());
+    const auto* job = decoded ? std::get_if<core::JobEvent>(&decoded->event) : nullptr;
+    if (job == nullptr || job->run.uid != run.uid) return false;
+    return job->run.attempt > run.attempt ||
+           (job->run.attempt == run.attempt && job->phase == core::JobPhase::ended);
+  });
 }
 
 }  // namespace
@@ -79,13 +93,17 @@ bool ReportsStage::work(const core::JobEvent& event, const Instant& now,
   return true;
 }
 
-// What the store does not have yet, or cannot tell, the page leaves out, and says so.
-void ReportsStage::add_aftermath(report::RunReport& report) const {
+// What the store does not have yet, or cannot tell, the page leaves out, and says so. A store that has
+// not read the end of the attempt lags by the time since then, or by more.
+void ReportsStage::add_aftermath(report::RunReport& report, core::Duration since_end) const {
   if (options_.events.empty()) return;
   const auto store = insights::EventReader::open(options_.events);
   if (!store) return;
   const auto events = (*store)->events_of(core::to_text(report.run.uid));
   if (!(*store)->failure() || events.empty()) return;
+  if (!tells_end(events, report.run)) {
+    report.store_behind = std::max<core::Duration>(since_end, 0s);
+  }
   report::Aftermath aftermath(report);
   for (const auto& kept : events) aftermath.apply(kept.view());
   aftermath.tell(report);
@@ -119,7 +137,7 @@ core::RuleStatusEvent ReportsStage::write(const core::JobEvent& event,
     return out;
   };
   if (!told) return failed(told.error().message);
-  add_aftermath(*told);
+  add_aftermath(*told, now - event.time);
   std::error_code ignored;  // what it comes to, writing says
   std::filesystem::create_directories(options_.dir, ignored);
   const std::string page =

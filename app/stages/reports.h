@@ -50,7 +50,7 @@ class ReportsStage final : public AfterwardsStage<core::JobEvent> {
             std::optional<core::RuleStatusEvent>& told) override;
   void leave() override { gathering_.reset(); }
   core::Result<std::optional<report::RunReport>> gather(const core::RunRef& run);
-  void add_aftermath(report::RunReport& report) const;
+  void add_aftermath(report::RunReport& report, core::Duration since_end) const;
   [[nodiscard]] report::Section curves_of(const report::RunReport& report) const;
   core::RuleStatusEvent write(const core::JobEvent& event, core::Result<report::RunReport> told,
                               core::WallTime now);

@@ -37,7 +37,10 @@ Effect Issues::merge(IssueState& state, Issue report, WallTime now, bool untold)
   if (!state.issue.labels.are(report.labels)) state.leaves.clear();
   std::optional<Issue> last;
   if (!state.firing && untold) last = state.issue.whole();
+  const bool fired = state.firing;
+  const core::RunUid before = state.issue.run.uid;
   const Effect effect = apply(state, std::move(report), now, limits_.resolve_timeout);
+  if (fired && state.issue.run.uid != before) change_run(state, before);
   if (last && effect == Effect::began) state.past[state.episode - 1] = std::move(*last);
   if (state.firing && !state.expires_at && outlives_its_run(state.issue)) {
     state.expires_at = now + limits_.retention;
@@ -108,12 +111,23 @@ void Issues::began(IssueState& state) {
   transitions_.push_back({state.key, state.episode, IssueStatus::firing, Resolution::none});
 }
 
+/// An issue whose labels name no run is found in one run after the other.
+void Issues::change_run(const IssueState& state, const core::RunUid& before) {
+  leave_run(before.nil() ? state.issue.labels.get("run_uid") : core::to_text(before), state.key);
+  const std::string run = run_of(state.issue);
+  if (state.firing && !run.empty()) firing_of_run_[run].insert(state.key);
+}
+
+void Issues::leave_run(const std::string& run, const std::string& issue_key) {
+  const auto found = firing_of_run_.find(run);
+  if (found == firing_of_run_.end()) return;
+  found->second.erase(issue_key);
+  if (found->second.empty()) firing_of_run_.erase(found);
+}
+
 void Issues::ended(IssueState& state) {
   --firing_;
-  if (const auto run = firing_of_run_.find(run_of(state.issue)); run != firing_of_run_.end()) {
-    run->second.erase(state.key);
-    if (run->second.empty()) firing_of_run_.erase(run);
-  }
+  leave_run(run_of(state.issue), state.key);
   agenda_.cancel(Due::expire_issue, state.key);
   transitions_.push_back({state.key, state.episode, IssueStatus::resolved, state.issue.resolution});
   if (state.groups.empty()) retire(state);

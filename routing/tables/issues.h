@@ -76,6 +76,8 @@ class Issues {
   void change(IssueState& state, core::WallTime now);
   void began(IssueState& state);
   void ended(IssueState& state);
+  void change_run(const IssueState& state, const core::RunUid& before);
+  void leave_run(const std::string& run, const std::string& issue_key);
 
   const Config& limits_;
   Agenda& agenda_;

@@ -44,6 +44,7 @@ TABLE = [
     ("retry_after_seconds", "histogram", {"integration"}),
     ("breaker_state", "gauge", {"integration"}),
     ("breaker_transitions_total", "counter", {"integration"}),
+    ("dead_letters", "gauge", {"integration", "reason"}),
     ("dead_letters_total", "counter", {"integration", "reason"}),
     ("replays_total", "counter", {"integration"}),
     ("duplicates_possible_total", "counter", {"integration"}),
@@ -54,6 +55,8 @@ TABLE = [
     ("template_seconds", "histogram", {"integration"}),
     ("config_hash_info", "gauge", {"hash"}),
     ("state_restore_seconds", "histogram", {"stage"}),
+    ("changelog_lag_seconds", "gauge", {"stage"}),
+    ("global_table_lag_seconds", "gauge", {"stage"}),
     ("transactions_total", "counter", {"stage"}),
     ("transaction_aborts_total", "counter", {"stage"}),
     ("outbox_lag_seconds", "gauge", {"stage", "partition"}),
@@ -124,6 +127,10 @@ def test_the_table_is_in_a_real_answer_and_each_figure_moves(server, tmp_path):
         issue(path, "refused")
         in_state(path, "dead")
         until("a dead letter", "dead_letters_total", integration="hook")
+        until("one that nobody has acted on", "dead_letters", integration="hook")
+        code, _, err = run_cli("dlq", "discard", "--integration", "hook", "--note", "seen", "-c", path)
+        assert code == 0, err
+        wait_for(lambda: total(figures(program)[0], "dead_letters") == 0, 30, "a discarded letter counts no more")
         hook.answer(429, 1, retry_after=1)
         issue(path, "slowly")
         until("a wait that was asked for", "retry_after_seconds_count", integration="hook")

@@ -72,6 +72,7 @@ class IncidentChecker {
     opens_and_closes();
     steps();
     repeats();
+    storms();
     return std::move(problems_);
   }
 
@@ -154,6 +155,31 @@ class IncidentChecker {
       if (std::all_of(one.issues.begin(), one.issues.end(),
                       [&](const auto& line) { return taken_on(line, one.decided_at); })) {
         wrong(one, "repeats what people have acknowledged long before");
+      }
+    }
+  }
+
+  /// A group repeats at its interval, whatever the clock says. A jump, and a restart behind one, may
+  /// make one repeat due at once.
+  void storms() {
+    const auto& faults = world_.trace().faults();
+    std::int64_t most = 2;
+    for (const auto& [kind, number] : faults) {
+      if (kind.starts_with("clock_")) most += static_cast<std::int64_t>(number);
+    }
+    core::Duration every = std::chrono::hours(4);
+    for (const auto* route : routes()) {
+      for (const auto& step : route->repeat_interval.value_or(std::vector<routing::RepeatStep>())) {
+        every = std::min(every, step.every);
+      }
+    }
+    most += world_.trace().elapsed() * 21 / (every * 20);  // its clock is put right by 1 in 100
+    std::map<std::string, std::int64_t> repeated;
+    for (const Notification& one : told_) {
+      if (one.kind != NotificationKind::repeat || one.reason == "escalation") continue;
+      if (++repeated[one.integration + " " + one.group_hash] == most + 1) {
+        wrong(one, "is repeated more than " + std::to_string(most) + " times, every " +
+                       core::to_text(every));
       }
     }
   }

@@ -12,6 +12,14 @@ struct Totals {
   std::uint64_t seeds = 0, failed = 0, issues = 0, notifications = 0, effects = 0, stops = 0;
   std::map<std::string, std::uint64_t> faults;
 
+  /// Processes that died without a word.
+  [[nodiscard]] std::uint64_t kills() const {
+    std::uint64_t out = 0;
+    for (const auto& [kind, number] : faults) {
+      if (kind == "crash" || kind.starts_with("dies_")) out += number;
+    }
+    return out;
+  }
   void add(const SeedReport& seed_report) {
     ++seeds;
     issues += seed_report.issues;
@@ -22,25 +30,42 @@ struct Totals {
   }
 };
 
-void report(std::uint64_t seed, Mutation mutation, const SeedReport& seed_report) {
-  std::printf("seed %llu FAILED\n", static_cast<unsigned long long>(seed));
-  for (const auto& problem : seed_report.problems) std::printf("  %s\n", problem.c_str());
-  std::printf("  replay: %s\n", replay_command(seed, mutation).c_str());
+/// Which worlds, and when it is enough.
+struct SoakOptions {
+  std::uint64_t first = 1, count = 0;
+  double minutes = 0;
+  std::uint64_t kills = 0;  // at least
+  bool clocks = false;
+  Mutation mutation = Mutation::none;
+};
+
+SeedReport live(std::uint64_t seed, const SoakOptions& options, bool log = false) {
+  return options.clocks ? simulate_clocks(seed, options.mutation, log)
+                        : simulate(seed, options.mutation, log);
 }
 
-int soak(std::uint64_t first, std::uint64_t count, double minutes, Mutation mutation) {
+void report(std::uint64_t seed, const SoakOptions& options, const SeedReport& seed_report) {
+  std::printf("seed %llu FAILED\n", static_cast<unsigned long long>(seed));
+  for (const auto& problem : seed_report.problems) std::printf("  %s\n", problem.c_str());
+  std::printf("  replay: %s\n", replay_command(seed, options.mutation, options.clocks).c_str());
+}
+
+int soak(const SoakOptions& options) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
   Totals totals;
   double said = 0;
-  for (std::uint64_t seed = first;; ++seed) {
-    if (count > 0 ? seed >= first + count : seconds() >= minutes * 60) break;
-    const SeedReport seed_report = simulate(seed, mutation);
+  const auto enough = [&](std::uint64_t seed) {
+    if (options.count > 0) return seed >= options.first + options.count;
+    return seconds() >= options.minutes * 60 && totals.kills() >= options.kills;
+  };
+  for (std::uint64_t seed = options.first; !enough(seed); ++seed) {
+    const SeedReport seed_report = live(seed, options);
     totals.add(seed_report);
     if (!seed_report.problems.empty()) {
       ++totals.failed;
-      report(seed, mutation, seed_report);
+      report(seed, options, seed_report);
     }
     if (seconds() - said >= 10) {
       said = seconds();
@@ -61,6 +86,7 @@ int soak(std::uint64_t first, std::uint64_t count, double minutes, Mutation muta
   line("notifications decided", totals.notifications);
   line("effects outside", totals.effects);
   line("processes stopped", totals.stops);
+  line("processes killed", totals.kills());
   std::printf("faults by kind\n");
   for (const auto& [kind, number] : totals.faults) line(kind.c_str(), number);
   return totals.failed == 0 ? 0 : 1;
@@ -68,28 +94,28 @@ int soak(std::uint64_t first, std::uint64_t count, double minutes, Mutation muta
 
 int run(int argc, char** argv) {
   CLI::App app{"The simulated world: see docs/simulation.md"};
-  std::uint64_t seed = 1;
-  std::uint64_t count = 0;
-  double minutes = 0;
+  SoakOptions options;
   bool log = false;
   std::string wrong = "none";
-  app.add_option("--seed", seed, "the seed, or the first one");
-  app.add_option("--seeds", count, "so many seeds from there on");
-  app.add_option("--minutes", minutes, "seeds until the time is over");
+  app.add_option("--seed", options.first, "the seed, or the first one");
+  app.add_option("--seeds", options.count, "so many seeds from there on");
+  app.add_option("--minutes", options.minutes, "seeds until the time is over");
+  app.add_option("--kills", options.kills, "and until so many processes were killed");
+  app.add_flag("--clocks", options.clocks, "worlds whose clock jumps by hours");
   app.add_flag("--log", log, "print what happens");
   app.add_option("--mutation", wrong, "a known mistake, put back on purpose");
   CLI11_PARSE(app, argc, argv);
-  Mutation mutation = Mutation::none;
   for (const Mutation one : kMutations) {
-    if (to_string(one) == wrong) mutation = one;
+    if (to_string(one) == wrong) options.mutation = one;
   }
-  if (count > 0 || minutes > 0) return soak(seed, count, minutes, mutation);
-  const SeedReport seed_report = simulate(seed, mutation, log);
+  if (options.count > 0 || options.minutes > 0 || options.kills > 0) return soak(options);
+  const std::uint64_t seed = options.first;
+  const SeedReport seed_report = live(seed, options, log);
   if (seed_report.problems.empty()) {
     std::printf("seed %llu: all is well\n", static_cast<unsigned long long>(seed));
     return 0;
   }
-  report(seed, mutation, seed_report);
+  report(seed, options, seed_report);
   return seed_report.problems.empty() ? 0 : 1;
 }
 

@@ -23,6 +23,8 @@ std::string_view to_string(Mutation mutation) noexcept {
       return "resolve_twice";
     case Mutation::forget_ahead:
       return "forget_ahead";
+    case Mutation::trust_wall_clock:
+      return "trust_wall_clock";
   }
   return "";
 }
@@ -110,6 +112,18 @@ class BadTransport final : public ingest::Transport {
   ingest::Transport& inner_;
 };
 
+class WallClockOnly final : public core::Clock {
+ public:
+  explicit WallClockOnly(const core::Clock& inner) : inner_(inner) {}
+  [[nodiscard]] core::WallTime now() const override { return inner_.now(); }
+  [[nodiscard]] core::Duration monotonic() const override {
+    return core::Duration(core::nanoseconds(inner_.now()));
+  }
+
+ private:
+  const core::Clock& inner_;
+};
+
 /// Everything as the stage inside has it, but for what is read back.
 class Forgetful final : public app::Stage {
  public:
@@ -153,10 +167,15 @@ class Forgetful final : public app::Stage {
 
 std::unique_ptr<ingest::Transport> mutate(Mutation mutation, ingest::Transport& inner) {
   if (mutation == Mutation::none || mutation == Mutation::drop_fence ||
-      mutation == Mutation::forget_finished) {
+      mutation == Mutation::forget_finished || mutation == Mutation::trust_wall_clock) {
     return nullptr;
   }
   return std::make_unique<BadTransport>(mutation, inner);
+}
+
+std::unique_ptr<core::Clock> mutate(Mutation mutation, const core::Clock& inner) {
+  if (mutation != Mutation::trust_wall_clock) return nullptr;
+  return std::make_unique<WallClockOnly>(inner);
 }
 
 std::unique_ptr<app::Stage> mutate(Mutation mutation, std::unique_ptr<app::Stage> inner) {

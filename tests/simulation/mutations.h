@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "app/loop/stage.h"
+#include "core/clock.h"
 #include "ingest/transport.h"
 
 namespace tocsin::simulation {
@@ -17,15 +18,19 @@ enum class Mutation {
   skip_snapshot_piece,       // one record of a snapshot is not written
   resolve_twice,             // what was resolved is resolved again
   forget_ahead,              // of what went ahead of a commit, some is never there
+  trust_wall_clock,          // loops measure time by the clock that jumps
 };
 inline constexpr Mutation kMutations[] = {
     Mutation::drop_fence,      Mutation::positions_before_records,
     Mutation::forget_finished, Mutation::skip_snapshot_piece,
-    Mutation::resolve_twice,   Mutation::forget_ahead};
+    Mutation::resolve_twice,   Mutation::forget_ahead,
+    Mutation::trust_wall_clock};
 std::string_view to_string(Mutation mutation) noexcept;
 
 /// The transport with the mistake around `inner`; null when this mistake is not one of transports.
 std::unique_ptr<ingest::Transport> mutate(Mutation mutation, ingest::Transport& inner);
+/// The clock with the mistake around `inner`; null when this mistake is not one of clocks.
+std::unique_ptr<core::Clock> mutate(Mutation mutation, const core::Clock& inner);
 /// The stage with the mistake around `inner`, or `inner`.
 std::unique_ptr<app::Stage> mutate(Mutation mutation, std::unique_ptr<app::Stage> inner);
 

@@ -53,7 +53,7 @@ void Process::lead() {
 void Process::add(std::unique_ptr<app::Stage> stage) {
   app::LoopPorts ports;
   ports.transport = transport_;
-  ports.clock = ground_.clock;
+  ports.clock = ground_.loops != nullptr ? ground_.loops : ground_.clock;
   ports.log = &log_;
   ports.telemetry = ground_.telemetry;
   ports.committer = app::inline_committer();

@@ -18,6 +18,7 @@ namespace tocsin::simulation {
 struct Ground {
   MemoryBroker* broker = nullptr;
   SimulatedClock* clock = nullptr;
+  core::Clock* loops = nullptr;  // that loops read; null: `clock`
   Trace* trace = nullptr;
   core::Telemetry* telemetry = nullptr;
 };

@@ -172,6 +172,18 @@ Scenario scenario_of(std::uint64_t seed) {
   return out;
 }
 
+Scenario clock_scenario_of(std::uint64_t seed) {
+  Scenario out = scenario_of(seed);
+  Random random(Random(seed ^ 0xC10C2ULL).next());
+  out.faults.clock_hour = 0.002 + random.real() * 0.01;
+  out.faults.crash = std::max(out.faults.crash, 0.005);
+  if (!out.route.repeat_interval) {
+    out.route.repeat_interval = std::vector<routing::RepeatStep>{
+        {std::nullopt, random.between(core::Duration(5s), core::Duration(2min))}};
+  }
+  return out;
+}
+
 std::string describe(const Scenario& scenario) {
   std::string text = "seed " + std::to_string(scenario.seed) + ": " +
                      std::to_string(scenario.partitions) + " partitions, " +
@@ -190,6 +202,7 @@ std::string describe(const Scenario& scenario) {
   if (scenario.route.further.on_failure) text += ", a backup";
   if (scenario.acks > 0) text += ", people acknowledge";
   if (scenario.faults.reload > 0) text += ", reloads";
+  if (scenario.faults.clock_hour > 0) text += ", a clock that jumps by hours";
   if (scenario.route.group_wait && scenario.route.group_interval) {
     text += ", groups wait " + core::to_text(*scenario.route.group_wait) + ", then " +
             core::to_text(*scenario.route.group_interval);

@@ -55,6 +55,7 @@ struct FaultRates {
   double read = 0;    // of reads of a state topic
   double poll = 0;    // of polls
   double clock_jump = 0;
+  double clock_hour = 0;  // jumps of an hour either way, and of a leap second
   double compaction = 0;
   double duplicated = 0;  // of telemetry records
   double delayed = 0;
@@ -90,6 +91,8 @@ struct Scenario {
 };
 
 Scenario scenario_of(std::uint64_t seed);
+/// The same world, where the clock jumps by an hour or a second and leaders start again in between.
+Scenario clock_scenario_of(std::uint64_t seed);
 /// One paragraph for people.
 std::string describe(const Scenario& scenario);
 

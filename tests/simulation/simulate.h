@@ -17,7 +17,10 @@ struct SeedReport {
 };
 
 SeedReport simulate(std::uint64_t seed, Mutation mutation = Mutation::none, bool print = false);
+/// The same seed in a world whose clock jumps by hours: clock_scenario_of().
+SeedReport simulate_clocks(std::uint64_t seed, Mutation mutation = Mutation::none,
+                           bool print = false);
 /// The one command that shows what happened.
-std::string replay_command(std::uint64_t seed, Mutation mutation);
+std::string replay_command(std::uint64_t seed, Mutation mutation, bool clocks = false);
 
 }  // namespace tocsin::simulation

@@ -1,6 +1,11 @@
 // A thousand seeds, and the proof that they bite: known mistakes put back are found.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+
+#include "ingest/ingest.h"
+#include "tests/simulation/incidents.h"
 #include "tests/simulation/simulate.h"
 
 namespace tocsin::simulation {
@@ -26,6 +31,53 @@ TEST_P(Seeds, NothingIsLostAndNothingIsDoneTwice) {
 
 INSTANTIATE_TEST_SUITE_P(Worlds, Seeds, testing::Range<std::uint64_t>(1, 1001, 100),
                          [](const auto& first) { return "From" + std::to_string(first.param); });
+
+// No storm and no stall: everything is told, nothing is said again before its time.
+TEST(ClockWorlds, AClockThatJumpsByHoursAndBySecondsNeitherStallsNorStorms) {
+  std::uint64_t jumps = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    const SeedReport seed_report = simulate_clocks(seed);
+    for (const char* kind : {"clock_back", "clock_forward"}) {
+      const auto found = seed_report.faults.find(kind);
+      if (found != seed_report.faults.end()) jumps += found->second;
+    }
+    EXPECT_TRUE(seed_report.problems.empty())
+        << "seed " << seed << text(seed_report)
+        << "\n  replay: " << replay_command(seed, Mutation::none, true);
+  }
+  EXPECT_GT(jumps, 100U);
+}
+
+TEST(ClockWorlds, AStormOfRepeatsIsSeen) {
+  Scenario scenario = scenario_of(1);
+  scenario.faults = {};
+  scenario.route.repeat_interval =
+      std::vector<routing::RepeatStep>{{std::nullopt, std::chrono::hours(1)}};
+  scenario.other_routes.clear();
+  World world(std::move(scenario), Mutation::none, false);
+  const auto repeat = [&world](int number) {
+    core::Notification one;
+    one.notification_id = "ntf_" + std::to_string(number);
+    one.integration = "people/webhook";
+    one.group_hash = "group";
+    one.type = "webhook";
+    one.kind = core::NotificationKind::repeat;
+    one.reason = "repeat";
+    one.issues.emplace_back();
+    world.broker().append(ingest::encode_notification(one));
+  };
+  const auto storms = [&world] {
+    const auto problems = incident_problems(world);
+    return std::count_if(problems.begin(), problems.end(), [](const std::string& one) {
+      return one.find("is repeated more than 2 times") != std::string::npos;
+    });
+  };
+  repeat(1);
+  repeat(2);
+  EXPECT_EQ(storms(), 0);
+  repeat(3);
+  EXPECT_EQ(storms(), 1);
+}
 
 class Mistakes : public testing::TestWithParam<Mutation> {};
 

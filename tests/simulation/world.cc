@@ -85,7 +85,8 @@ void World::make_ranks() {
 }
 
 void World::make_processes() {
-  const Ground ground{&broker_, &clock_, &trace_, &telemetry_};
+  wrong_clock_ = mutate(mutation_, clock_);
+  const Ground ground{&broker_, &clock_, wrong_clock_.get(), &trace_, &telemetry_};
   const auto wrap = [this](ingest::Transport& inner) { return mutate(mutation_, inner); };
   const auto add = [&](const std::string& name, Process::Build build) {
     processes_.push_back(std::make_unique<Process>(ground, name, std::move(build), wrap));

@@ -66,6 +66,7 @@ class World {
   Scenario scenario_;
   Mutation mutation_;
   SimulatedClock clock_;
+  std::unique_ptr<core::Clock> wrong_clock_;  // of a mistake
   Trace trace_;
   core::NullTelemetry telemetry_;
   MemoryBroker broker_;

@@ -142,6 +142,12 @@ void World::do_harm() {
                  core::to_text(by.count() < 0 ? -by : by));
     clock_.jump(by);
   }
+  if (rates.clock_hour > 0 && late_.chance(rates.clock_hour)) {
+    const core::Duration by = late_.chance(0.7) ? core::Duration(1h) : core::Duration(1s);
+    const bool back = late_.chance(0.5);
+    trace_.fault(back ? "clock_back" : "clock_forward", "", core::to_text(by));
+    clock_.jump(back ? -by : by);
+  }
   if (harm_.chance(rates.compaction)) {
     static const std::vector<std::string> kCompacted{"rules-state", "router-state", "registry",
                                                      "commands"};

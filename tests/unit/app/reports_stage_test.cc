@@ -12,6 +12,7 @@
 #include "app/serve/metrics.h"
 #include "core/log.h"
 #include "ingest/ingest.h"
+#include "insights/insights.h"
 #include "tests/support/record_fixture.h"
 
 namespace tocsin::app {
@@ -19,6 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::HasSubstr;
+using testing::Not;
 
 core::RunRef digits() {
   core::RunRef run;
@@ -26,6 +28,16 @@ core::RunRef digits() {
   run.job = "digits/../<b>";
   run.attempt = 2;
   return run;
+}
+
+core::Issue issue_of(const core::RunRef& run) {
+  core::Issue issue;
+  issue.run = run;
+  issue.rule = "exploding_tensor";
+  issue.event_id = "iss_1";
+  issue.summary = "loss is NaN";
+  issue.labels = core::Labels{{"rule", issue.rule}, {"run_uid", core::to_text(run.uid)}};
+  return issue;
 }
 
 class ReportsStageTest : public testing::Test {
@@ -43,6 +55,7 @@ class ReportsStageTest : public testing::Test {
     options.dir = folder_ / dir;
     options.url = url_;
     options.version = "tocsin test";
+    options.events = store_;
     stage_ = std::make_unique<ReportsStage>(
         options, [this](const core::RunRef& run) { return gather(run); }, log_, telemetry_);
     EXPECT_TRUE(stage_->open(at(1h)));
@@ -65,6 +78,35 @@ class ReportsStageTest : public testing::Test {
     view.timestamp = core::nanoseconds(at(appended).wall);
     EXPECT_FALSE(stage_->handle(view, {at(1h), false}));
   }
+  /// The server's store of events, which has read so much of the run.
+  void stored(std::initializer_list<core::JobPhase> phases, std::uint32_t attempt) {
+    store_ = folder_ / "insights.db";
+    std::filesystem::create_directories(folder_);
+    std::string moved;
+    auto writer = insights::EventWriter::open(store_, "here", moved);
+    ASSERT_TRUE(writer) << writer.error().message;
+    std::int64_t offset = 0;
+    for (const core::JobPhase phase : phases) {
+      core::JobEvent job;
+      job.phase = phase;
+      job.run = digits();
+      job.run.attempt = attempt;
+      job.time = at(1h).wall;
+      insights::KeptRecord kept;
+      kept.record = ingest::encode_registry(job, "default");
+      kept.offset = ++offset;
+      kept.timestamp = core::nanoseconds(job.time);
+      (*writer)->saw(kept, job);
+    }
+    ASSERT_TRUE((*writer)->commit({}));
+  }
+  /// The page that is made 42 s after the end.
+  std::string page_of_end() {
+    stage();
+    event(core::JobPhase::ended, 11);
+    stage_->take(at(1h + 42s));
+    return page();
+  }
   [[nodiscard]] std::string page() const {
     std::ifstream file(folder_ / "pages" / report::page_name(digits()));
     std::ostringstream text;
@@ -80,6 +122,7 @@ class ReportsStageTest : public testing::Test {
       report::RunReport out;
       out.run = run_;
       out.outcome = "completed";
+      out.issues.push_back({issue_of(run_), issue_of(run_), 1});
       return std::optional(out);
     }
 
@@ -92,6 +135,7 @@ class ReportsStageTest : public testing::Test {
   int batches_ = 1;  // of events
   std::string trouble_;
   std::string url_;
+  std::string store_;  // empty: there is none
   core::NullLog log_;
   PrometheusTelemetry telemetry_;
   std::unique_ptr<ReportsStage> stage_;
@@ -109,7 +153,7 @@ TEST_F(ReportsStageTest, WritesThePageWhenTheLastWordsAreSaid) {
   ASSERT_EQ(out.records.size(), 1U);
   EXPECT_EQ(out.records[0].partition, 3);
   EXPECT_THAT(*out.records[0].record.value, HasSubstr(report::page_name(digits())));
-  EXPECT_THAT(*out.records[0].record.value, HasSubstr("NoIssuesFound"));
+  EXPECT_THAT(*out.records[0].record.value, HasSubstr("IssuesFound"));
   EXPECT_EQ(out.positions->front().next, 12);
   EXPECT_TRUE(stage_->take(at(1h + 7s)).empty()) << "a loop that ends asks until there is nothing";
   EXPECT_THAT(page(), HasSubstr("</html>"));
@@ -147,6 +191,31 @@ TEST_F(ReportsStageTest, SoAreTopicsThatAreNotReadInTime) {
   const StageOutput out = stage_->take(at(2h));
   ASSERT_EQ(out.records.size(), 1U);
   EXPECT_THAT(*out.records[0].record.value, HasSubstr(trouble_));
+}
+
+constexpr const char* kBehind = "the store was 42s behind when this report was made";
+
+TEST_F(ReportsStageTest, AStoreThatHasReadTheEndSaysThatNobodyWasTold) {
+  stored({core::JobPhase::started, core::JobPhase::ended}, 2);
+  const std::string text = page_of_end();
+  EXPECT_THAT(text, HasSubstr("Nobody had been told yet when this report was made."));
+  EXPECT_THAT(text, HasSubstr("nobody asked for one"));
+  EXPECT_THAT(text, HasSubstr("\"store_behind_seconds\":null"));
+}
+
+TEST_F(ReportsStageTest, AStoreThatIsBehindSaysNothingOfMessagesAndStops) {
+  stored({core::JobPhase::started}, 2);
+  const std::string text = page_of_end();
+  EXPECT_THAT(text, HasSubstr("Who was told is not known yet: " + std::string(kBehind)));
+  EXPECT_THAT(text, HasSubstr("not known yet: " + std::string(kBehind)));
+  EXPECT_THAT(text, Not(HasSubstr("Nobody")));
+  EXPECT_THAT(text, Not(HasSubstr("nobody asked")));
+  EXPECT_THAT(text, HasSubstr("\"store_behind_seconds\":42"));
+}
+
+TEST_F(ReportsStageTest, TheEndOfTheAttemptBeforeIsNotTheEndOfThisOne) {
+  stored({core::JobPhase::started, core::JobPhase::ended}, 1);
+  EXPECT_THAT(page_of_end(), HasSubstr(kBehind));
 }
 
 TEST_F(ReportsStageTest, LongTopicsAreReadLittleByLittleAndLeftWhenTheProcessEnds) {

@@ -91,6 +91,36 @@ TEST_F(RunIssues, AnIssueReportedAfterTheEndOfItsRunDoesNotStayOpen) {
       << "it is news all the same";
 }
 
+// Its labels name no run: two runs find the same issue, one after the other, within one episode.
+class FoundByTwoRuns : public IssueLifeTest {
+ protected:
+  void found_by(const core::RunUid& run) {
+    core::Issue issue = h.issue(kLiving, IssueStatus::firing);
+    issue.run.uid = run;
+    h.report(issue);
+    h.at(h.now() + 1s - kStart);
+  }
+  core::RunUid first_ = *core::parse_run_uid(kRun);
+  core::RunUid other_{{1, 2, 3}};
+};
+
+TEST_F(FoundByTwoRuns, TheEndOfTheFirstLeavesAnIssueThatTheOtherFoundSince) {
+  found_by(first_);
+  found_by(other_);
+  h.job(JobPhase::ended, 1);
+  EXPECT_TRUE(view(kLiving).firing);
+  EXPECT_EQ(view(kLiving).episodes, 1U);
+}
+
+TEST_F(FoundByTwoRuns, TheEndOfTheLastOneEndsIt) {
+  found_by(other_);
+  found_by(first_);
+  h.job(JobPhase::ended, 1);
+  EXPECT_FALSE(view(kLiving).firing);
+  EXPECT_EQ(view(kLiving).issue.resolution, Resolution::job_ended);
+  EXPECT_EQ(view(kLiving).episodes, 1U);
+}
+
 TEST_F(RunIssues, ARunWithoutSignsOfLifeIsLostAndFoundAgain) {
   h.options.limits.job_lost_after = 2min;
   h.open();
