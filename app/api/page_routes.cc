@@ -45,8 +45,9 @@ std::vector<HttpRoute> page_routes(const Access& access) {
     };
     out.push_back(std::move(route));
   };
-  for (const char* path : {"/", "/runs/{run}", "/runs/{run}/tensors", "/runs/{run}/history",
-                           "/issues/{key}/{episode}", "/system"}) {
+  for (const char* path :
+       {"/", "/runs/{run}", "/runs/{run}/tensors", "/runs/{run}/nodes", "/runs/{run}/timeline",
+        "/runs/{run}/ranks", "/runs/{run}/history", "/issues/{key}/{episode}", "/system"}) {
     add(path, [](const HttpRequest&) { return std::string("index.html"); });
   }
   add("/assets/{file}",

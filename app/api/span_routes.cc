@@ -182,7 +182,7 @@ HttpAnswer show_phases(ApiDesk& desk, const ApiCall& call) {
     return micros ? std::optional<double>(static_cast<double>(*micros)) : std::nullopt;
   };
   const auto began = run ? time_of(run->started) : std::nullopt;
-  const auto ended = run ? time_of(run->ended) : std::nullopt;
+  auto ended = run ? time_of(run->ended) : std::nullopt;
   double interrupted = 0;
   ValueList attempts;
   double reached = 0;
@@ -193,6 +193,7 @@ HttpAnswer show_phases(ApiDesk& desk, const ApiCall& call) {
                                 {"loop_start", micro_text(part.begin)},
                                 {"loop_end", micro_text(part.end)}});
   }
+  if (ended) ended = std::max(*ended, reached);  // the first worker that says so ends a run
   const auto text_of = [](const std::optional<double>& micros) {
     return micros ? Value(micro_text(*micros)) : Value();
   };
