@@ -45,6 +45,8 @@ function near_range(lines: Line[]): [number, number] | null {
   return near.length === all.length ? null : [near[0]!, near[near.length - 1]!];
 }
 
+// With milliseconds where the time that is shown is short.
+export const fine_clock = (millis: number, span: number) => new Date(millis).toISOString().slice(11, span < 60_000 ? 23 : 19);
 export const clock = (millis: number) => new Date(millis).toISOString().slice(11, 19);
 export const TIME_STRIDES = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 432000, 864000].map((one) => one * 1000);
 
