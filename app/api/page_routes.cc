@@ -46,8 +46,9 @@ std::vector<HttpRoute> page_routes(const Access& access) {
     out.push_back(std::move(route));
   };
   for (const char* path :
-       {"/", "/runs/{run}", "/runs/{run}/tensors", "/runs/{run}/history", "/runs/{run}/rules",
-        "/issues", "/issues/{key}/{episode}", "/compare", "/fleet", "/system"}) {
+       {"/", "/runs/{run}", "/runs/{run}/tensors", "/runs/{run}/nodes", "/runs/{run}/timeline",
+        "/runs/{run}/ranks", "/runs/{run}/rules", "/runs/{run}/history", "/issues",
+        "/issues/{key}/{episode}", "/compare", "/system"}) {
     add(path, [](const HttpRequest&) { return std::string("index.html"); });
   }
   add("/assets/{file}",

@@ -181,8 +181,8 @@ HttpAnswer show_phases(ApiDesk& desk, const ApiCall& call) {
   const auto time_of = [](const std::optional<std::int64_t>& micros) {
     return micros ? std::optional<double>(static_cast<double>(*micros)) : std::nullopt;
   };
-  const auto began = run ? time_of(run->started) : std::nullopt;
-  const auto ended = run ? time_of(run->ended) : std::nullopt;
+  auto began = run ? time_of(run->started) : std::nullopt;
+  auto ended = run ? time_of(run->ended) : std::nullopt;
   double interrupted = 0;
   ValueList attempts;
   double reached = 0;
@@ -193,12 +193,14 @@ HttpAnswer show_phases(ApiDesk& desk, const ApiCall& call) {
                                 {"loop_start", micro_text(part.begin)},
                                 {"loop_end", micro_text(part.end)}});
   }
+  if (ended) ended = std::max(*ended, reached);  // the first worker that says so ends a run
   const auto text_of = [](const std::optional<double>& micros) {
     return micros ? Value(micro_text(*micros)) : Value();
   };
-  ValueMap body{{"started_at", text_of(began)}, {"ended_at", text_of(ended)}};
   const auto first = parts.empty() ? std::nullopt : std::optional<double>(parts.front().begin);
+  if (began && first) began = std::min(*began, *first);  // it is told of once its first step runs
   const auto last = parts.empty() ? std::nullopt : std::optional<double>(reached);
+  ValueMap body{{"started_at", text_of(began)}, {"ended_at", text_of(ended)}};
   body.emplace_back("loop_start", text_of(first));
   body.emplace_back("loop_end", text_of(last));
   const auto seconds = [](double micros) {

@@ -37,6 +37,7 @@ struct RankSteps {
   std::string worker;
   std::vector<RankStep> steps;  // from `from` on
   bool gpu = false;             // spans of op.gpu are there
+  bool naming = false;          // phases are wanted by name
   double begin = kForever;      // of its first step
 };
 struct RankReading {
@@ -53,7 +54,8 @@ Spent spent_on(const std::string& phase) {
 
 // The newest client of a worker has its steps from its first one on.
 void read_clocks(SeriesReader& reader, const RankAsk& ask,
-                 const std::function<bool(const std::string&)>& fits, RankReading& out) {
+                 const std::function<bool(const std::string&)>& fits, bool naming,
+                 RankReading& out) {
   std::map<std::int64_t, std::vector<FamilyLine>> clocks;
   std::int64_t last = -1;
   reader.all_families(ask.run, FamilyKind::clock, [&](std::int64_t, FamilyLine&& family) {
@@ -67,6 +69,7 @@ void read_clocks(SeriesReader& reader, const RankAsk& ask,
   for (const auto& [rank, families] : clocks) {
     RankSteps one;
     one.rank = rank;
+    one.naming = naming;
     one.steps.resize(static_cast<std::size_t>(out.to - out.from));
     for (const Stretch& part : stretches(families)) {
       if (part.superseded) continue;
@@ -99,7 +102,7 @@ void take_span(RankSteps& rank, std::int64_t from, const StoredSpan& span, const
   if (!step.ended()) return;
   const std::pair<double, double> part{std::max(span.start, step.start),
                                        std::min(span.end, step.end)};
-  if (track == "phase") step.named[name] += span.nanos / 1e9;
+  if (rank.naming && track == "phase") step.named[name] += span.nanos / 1e9;
   if (part.first >= part.second) return;
   if (track.starts_with("op.gpu")) {
     rank.gpu = true;
@@ -149,11 +152,11 @@ void read_rank_spans(SeriesReader& reader, const std::string& run, RankReading& 
 }
 
 core::Result<RankReading> read_ranks(SeriesReader& reader, const RankAsk& ask,
-                                     const std::string& worker) {
+                                     const std::string& worker, bool naming) {
   auto fits = name_test("worker", worker);
   if (!fits) return fits.error();
   RankReading out;
-  read_clocks(reader, ask, *fits, out);
+  read_clocks(reader, ask, *fits, naming, out);
   read_rank_spans(reader, ask.run, out);
   return out;
 }
@@ -177,11 +180,13 @@ StepSpent spent_of(const RankStep& step, bool gpu) {
   for (const Spent one : gpu ? kByKernels : kByPhases) {
     const auto at = static_cast<std::size_t>(one);
     const Intervals& added = one == Spent::compute ? computing : step.phases[at];
+    if (added.empty()) continue;
     taken.insert(taken.end(), added.begin(), added.end());
     const double now = union_seconds(taken);
     out.seconds[at] = now - std::exchange(before, now);
   }
   out.idle = std::max(0.0, step.seconds() - before);
+  if (!gpu) return out;
   Intervals communication = step.phases[static_cast<std::size_t>(Spent::communication)];
   Intervals compute = computing;
   Intervals both = communication;
@@ -251,7 +256,7 @@ StepLine line_of_step(const RankReading& reading, std::size_t at, std::int64_t s
 }  // namespace
 
 core::Result<RankAnswer> ask_ranks(SeriesReader& reader, const RankAsk& ask) {
-  const auto reading = read_ranks(reader, ask, ".*");
+  const auto reading = read_ranks(reader, ask, ".*", false);
   if (!reading) return reading.error();
   RankAnswer out;
   out.from = reading->from;
@@ -325,7 +330,7 @@ core::Result<std::vector<StepLine>> ask_steps(SeriesReader& reader, const std::s
   RankAsk ask;
   ask.run = run;
   ask.steps = steps;
-  const auto reading = read_ranks(reader, ask, worker);
+  const auto reading = read_ranks(reader, ask, worker, true);
   if (!reading) return reading.error();
   std::vector<StepLine> out;
   for (std::int64_t step = reading->from; step < reading->to; ++step) {

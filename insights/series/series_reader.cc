@@ -25,8 +25,9 @@ SeriesReader::SeriesReader(std::unique_ptr<StoreDatabase> database)
   ask_->chunks = database_->prepare(
       "SELECT data FROM chunk WHERE family = ?1 AND x0 >= coalesce((SELECT max(x0) FROM chunk"
       " WHERE family = ?1 AND x0 <= ?2), ?2) AND x0 < ?3 ORDER BY x0");
-  ask_->pieces =
-      database_->prepare("SELECT data FROM piece WHERE family = ? AND x0 < ? ORDER BY x0");
+  ask_->pieces = database_->prepare(
+      "SELECT data FROM piece WHERE family = ?1 AND x0 >= coalesce((SELECT max(x0) FROM piece"
+      " WHERE family = ?1 AND x0 <= ?2), ?2) AND x0 < ?3 ORDER BY x0");
   ask_->blocks = database_->prepare(
       "SELECT block, data FROM rollup WHERE family = ? AND col = ? AND level = ? AND block BETWEEN"
       " ? AND ? ORDER BY block");
@@ -183,7 +184,7 @@ void SeriesReader::stored_rows(const FamilyLine& family, std::int64_t lo, std::i
     ask_->chunks.reset();
   }
   if (hi > family.x_chunked) {
-    ask_->pieces.bind(1, family.id).bind(2, hi);
+    ask_->pieces.bind(1, family.id).bind(2, lo).bind(3, hi);
     while (ask_->pieces.next()) visit(ask_->pieces.text(0));
     ask_->pieces.reset();
   }

@@ -1,6 +1,7 @@
 #include "insights/series/span_query.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <unordered_map>
@@ -14,7 +15,28 @@ namespace {
 
 constexpr std::size_t kMostSpansRead = 1'000'000;  // of one answer
 constexpr std::int64_t kMicros = 1'000'000;
-constexpr std::int64_t kLooks = 256;  // buckets of one look for where a range ends
+constexpr std::int64_t kNearLevel = 6;  // rows of 64 are not told apart
+constexpr std::int64_t kLooks = 256;    // buckets of one look for where a range ends
+
+// Before the first row with an end at `from` or behind it, near enough: within a kept bucket.
+std::int64_t begin_of_ends(SeriesReader& reader, const FamilyLine& family, double from) {
+  std::int64_t lo = family.x_first;
+  std::int64_t hi = family.x_last + 1;
+  const std::int64_t kept = std::max<std::int64_t>(family.k0, kNearLevel);
+  while (true) {
+    std::int64_t level = kept;
+    while (((hi - lo) >> level) > kLooks) ++level;
+    std::int64_t found = -1;
+    reader.visit_buckets(family, span_column_of::end, lo, hi, level,
+                         [&](std::int64_t at, const Bucket& part) {
+                           if (found < 0 && part.n > 0 && part.max >= from) found = at;
+                         });
+    if (found < 0) return hi;
+    lo = std::max(lo, found << level);
+    if (level == kept) return lo;
+    hi = std::min(hi, (found + 1) << level);
+  }
+}
 
 // Behind the last row with a start before `to`: spans that hold others come behind these.
 std::int64_t end_of_starts(SeriesReader& reader, const FamilyLine& family, std::int64_t lo,
@@ -139,8 +161,9 @@ double union_seconds(std::vector<std::pair<double, double>>& micros) {
 
 bool visit_spans(SeriesReader& reader, const FamilyLine& family, double from, double to,
                  std::size_t most, core::FunctionRef<void(const StoredSpan&)> visit) {
-  const std::int64_t lo = reader.x_at(family, span_column_of::end, from);
-  const std::int64_t hi = end_of_starts(reader, family, lo, to);
+  const std::int64_t lo = begin_of_ends(reader, family, from);
+  const std::int64_t hi =
+      std::isfinite(to) ? end_of_starts(reader, family, lo, to) : family.x_last + 1;
   if (lo >= hi) return true;
   std::size_t seen = 0;
   bool all = true;

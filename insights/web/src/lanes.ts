@@ -1,5 +1,5 @@
 // Lanes of bars on a canvas: a lane for each worker and track, a range that is dragged over.
-import { clock_words } from "./clock";
+import { fine_words } from "./clock";
 import { phase_colour } from "./phase_colours";
 import { bars_of, type Bar, type Spans } from "./span_data";
 import { watch_theme } from "./look";
@@ -174,8 +174,8 @@ export class LanesCanvas {
     for (let at = 0; at < span; at += stride) {
       ctx.fillRect(x_of(at), height, 1, 4);
       ctx.textAlign = at === 0 ? "left" : "center";
-      const text = at === 0 ? `${clock_words(this.answer!.from / 1000)}` : `+${offset_words(at)}`;
-      if (at === 0 || (x_of(at) > left + 110 && x_of(at) < left + width - 24)) ctx.fillText(text, x_of(at), height + 6);
+      const text = at === 0 ? `${fine_words(this.answer!.from / 1000, span / 1000)}` : `+${offset_words(at)}`;
+      if (at === 0 || (x_of(at) > left + 140 && x_of(at) < left + width - 40)) ctx.fillText(text, x_of(at), height + 6);
     }
   }
   private draw_range(ctx: CanvasRenderingContext2D, height: number, x_of: (micros: number) => number): void {

@@ -1,7 +1,7 @@
 // What does a step wait for? Lanes of every rank and track, and which share of a chosen span each phase has.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, Refused, type RunPage } from "./api";
-import { clock, clock_words } from "./clock";
+import { fine_clock, fine_words } from "./clock";
 import { useAsked } from "./curves";
 import { exactly } from "./curve_data";
 import { LanesCanvas, type Range } from "./lanes";
@@ -51,7 +51,7 @@ function LanesFigure({ answer, brushed }: { answer: Spans; brushed: Range }) {
   const names = [...new Set(answer.lanes.flatMap((lane) => lane.shares.map((one) => answer.names[one.name]!)))].slice(0, 12);
   return (
     <figure class="heat">
-      <p class="read" aria-live="polite">{at ? `rank ${at.lane.rank}, ${at.lane.track}: ${bar_words(at.bar)}, at ${clock_words((answer.from + at.bar.start) / 1000)}` : " "}</p>
+      <p class="read" aria-live="polite">{at ? `rank ${at.lane.rank}, ${at.lane.track}: ${bar_words(at.bar)}, at ${fine_words((answer.from + at.bar.start) / 1000, 0)}` : " "}</p>
       <div class="cells" ref={box} tabIndex={0} role="img" onKeyDown={press} aria-label={`Time line. ${said} Arrow keys read bars, Enter chooses the span of a bar, Escape chooses nothing.`} />
       <p class="legend">{names.map((name) => <span key={name}><i style={{ background: phase_colour(name) }} /> {name}</span>)}</p>
       <figcaption class="dim"><p>{said}</p></figcaption>
@@ -70,7 +70,7 @@ function SharesPanel({ answer, brushed }: { answer: Spans; brushed: Range }) {
   const first = answer.lanes.find((lane) => lane.track === "phase");
   const covered = first?.shares.map((one) => ({ name: answer.names[one.name]!, share: one.share })) ?? [];
   return (
-    <section class="panel" id="shares"><h2>{brushed ? "The chosen span" : "All that is shown"}: {clock(answer.from / 1000)} to {clock_words(answer.to / 1000)}, {seconds_words(seconds)}</h2>
+    <section class="panel" id="shares"><h2>{brushed ? "The chosen span" : "All that is shown"}: {fine_clock(answer.from / 1000, seconds * 1000)} to {fine_words(answer.to / 1000, seconds * 1000)}, {seconds_words(seconds)}</h2>
       {first && <><p class="bar-of tall" role="img" aria-label={`Shares of rank ${first.rank}: ${covered.map((one) => `${one.name} ${share_words(one.share)}`).join(", ")}`}>{covered.map((one) => (
         <i key={one.name} style={{ flex: `0 0 ${one.share * 100}%`, background: phase_colour(one.name) }} />))}</p>
         <p id="covered">Rank {first.rank}: {covered.map((one) => `${one.name} ${share_words(one.share)}`).join(" · ")}</p></>}
