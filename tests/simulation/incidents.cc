@@ -73,6 +73,7 @@ class IncidentChecker {
     steps();
     repeats();
     storms();
+    silences();
     return std::move(problems_);
   }
 
@@ -108,7 +109,11 @@ class IncidentChecker {
       }
       const bool some = std::any_of(last->issues.begin(), last->issues.end(),
                                     [&](const auto& one) { return fires.contains(one.issue_key); });
-      if (!some && last->truncated == 0) wrong(*last, "was never closed, and nothing of it fires");
+      const bool owed = std::any_of(last->issues.begin(), last->issues.end(), [&](const auto& one) {
+        return is_silent(one.issue, world_.now());
+      });
+      if (!some && !owed && last->truncated == 0)
+        wrong(*last, "was never closed, and nothing of it fires");
     }
   }
 
@@ -181,6 +186,33 @@ class IncidentChecker {
         wrong(one, "is repeated more than " + std::to_string(most) + " times, every " +
                        core::to_text(every));
       }
+    }
+  }
+
+  /// In force then, or a moment before: who hears late that it is over says it late.
+  [[nodiscard]] bool is_silent(const core::Issue& issue, core::WallTime at) const {
+    const auto& all = world_.silencers().silences();
+    return std::any_of(all.begin(), all.end(), [&](const Silenced& one) {
+      return one.holds(issue, at) || one.holds(issue, at - std::chrono::minutes(1));
+    });
+  }
+
+  /// When nothing goes wrong any more, a message is about something that no silence holds back.
+  void silences() {
+    if (world_.scenario().faults.clock_jump > 0 || world_.scenario().faults.clock_hour > 0) return;
+    const core::WallTime heard = world_.calm_since() + std::chrono::minutes(1);
+    for (const Notification& one : told_) {
+      if (one.kind == NotificationKind::close || one.truncated > 0 || one.decided_at < heard)
+        continue;
+      const bool held = std::all_of(one.issues.begin(), one.issues.end(), [&](const auto& line) {
+        const auto& all = world_.silencers().silences();
+        return line.issue.status == core::IssueStatus::firing &&
+               std::any_of(all.begin(), all.end(), [&](const Silenced& silence) {
+                 return silence.holds(line.issue, one.decided_at) &&
+                        silence.holds(line.issue, heard - std::chrono::minutes(1));
+               });
+      });
+      if (held && !one.issues.empty()) wrong(one, "tells what people have silenced");
     }
   }
 

@@ -218,10 +218,19 @@ class Checker {
     for (const auto& [key, issue] : newest_) {
       const bool stands = is_row_rule(issue.rule) && issue.status == core::IssueStatus::firing;
       if (stands && !said.contains(key) && !ended(issue.run) && !folded(key, said) &&
-          !inhibited(issue)) {
+          !inhibited(issue) && !silenced(issue)) {
         wrong("nobody was told: " + describe(issue));
       }
     }
+  }
+
+  /// People do not want to hear of it, or did not until a moment ago.
+  [[nodiscard]] bool silenced(const core::Issue& issue) const {
+    const auto& all = world_.silencers().silences();
+    return std::any_of(all.begin(), all.end(), [&](const Silenced& one) {
+      return one.holds(issue, world_.now()) ||
+             one.holds(issue, world_.now() - std::chrono::minutes(1));
+    });
   }
 
   /// A source of its run still stands.

@@ -169,6 +169,8 @@ Scenario scenario_of(std::uint64_t seed) {
     if (later.chance(0.5)) rule.hold_after = later.between(core::Duration(1s), core::Duration(20s));
   }
   people(Random(Random(seed ^ 0xAC4ED6E5ULL).next()), out);
+  Random quiet(Random(seed ^ 0x51E9CE5ULL).next());
+  if (quiet.chance(0.3)) out.silences = quiet.real() * 0.01;
   return out;
 }
 
@@ -201,6 +203,7 @@ std::string describe(const Scenario& scenario) {
   if (scenario.route.further.steps) text += ", a ladder";
   if (scenario.route.further.on_failure) text += ", a backup";
   if (scenario.acks > 0) text += ", people acknowledge";
+  if (scenario.silences > 0) text += ", people silence";
   if (scenario.faults.reload > 0) text += ", reloads";
   if (scenario.faults.clock_hour > 0) text += ", a clock that jumps by hours";
   if (scenario.route.group_wait && scenario.route.group_interval) {

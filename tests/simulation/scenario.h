@@ -79,6 +79,7 @@ struct Scenario {
   bool eager = false;
   bool markers = true;
   double acks = 0;             // share of turns in which people acknowledge, or take that back
+  double silences = 0;         // share of turns in which people silence a rule, or end that
   bool at_least_once = false;  // evaluators commit without transactions
   core::Duration length = std::chrono::seconds(60);  // faults end then
   std::vector<RunPlan> runs;

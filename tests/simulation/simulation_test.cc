@@ -79,6 +79,38 @@ TEST(ClockWorlds, AStormOfRepeatsIsSeen) {
   EXPECT_EQ(storms(), 1);
 }
 
+TEST(Silences, AMessageAboutWhatIsSilencedIsSeen) {
+  Scenario scenario = scenario_of(1);
+  scenario.runs.clear();
+  scenario.faults = {};
+  scenario.acks = 0;
+  scenario.silences = 1;  // in every turn
+  World world(std::move(scenario), Mutation::none, false);
+  world.run();
+  const auto& all = world.silencers().silences();
+  const core::WallTime late = world.calm_since() + std::chrono::minutes(2);
+  core::Notification one;
+  one.notification_id = "ntf_1";
+  one.integration = "people/webhook";
+  one.type = "webhook";
+  one.kind = core::NotificationKind::open;
+  one.decided_at = late;
+  one.issues.emplace_back().issue.rule = "all_zero";
+  const bool held = std::any_of(all.begin(), all.end(), [&](const Silenced& silence) {
+    return silence.holds(one.issues[0].issue, late);
+  });
+  ASSERT_TRUE(held) << "choose another seed";
+  const auto seen = [&world] {
+    const auto problems = incident_problems(world);
+    return std::any_of(problems.begin(), problems.end(), [](const std::string& problem) {
+      return problem.find("tells what people have silenced") != std::string::npos;
+    });
+  };
+  EXPECT_FALSE(seen());
+  world.broker().append(ingest::encode_notification(one));
+  EXPECT_TRUE(seen());
+}
+
 class Mistakes : public testing::TestWithParam<Mutation> {};
 
 TEST_P(Mistakes, IsFoundWithinTwoHundredSeeds) {

@@ -46,7 +46,9 @@ World::World(Scenario scenario, Mutation mutation, bool print)
       receivers_(clock_, trace_, Random(scenario_.seed * 4 + 4), scenario_.faults,
                  [this](const std::string& id) { return finished(id); }),
       node_agent_({&broker_, &clock_, &trace_, &scenario_}, ranks_, late_.fork()),
-      people_(broker_, clock_, trace_, reload_.fork(), scenario_.acks) {
+      people_(broker_, clock_, trace_, reload_.fork(), scenario_.acks),
+      silencers_(broker_, clock_, trace_, Random(scenario_.seed ^ 0x51E9CE6ULL),
+                 scenario_.silences) {
   roles_.scenario = &scenario_;
   roles_.route = &scenario_.route;
   roles_.mutation = mutation_;
@@ -192,10 +194,12 @@ void World::run() {
     move_time(100ms);
     do_harm();
     people_.step();
+    silencers_.step();
     turn();
   }
   trace_.say("world", "calm: no more faults");
   calm_ = true;
+  calm_since_ = clock_.now();
   receivers_.calm();
   for (auto& process : processes_) {
     process->freeze_until({});

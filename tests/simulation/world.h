@@ -14,6 +14,7 @@
 #include "tests/simulation/receivers.h"
 #include "tests/simulation/roles.h"
 #include "tests/simulation/scenario.h"
+#include "tests/simulation/silencers.h"
 #include "tests/simulation/workers.h"
 
 namespace tocsin::simulation {
@@ -37,6 +38,9 @@ class World {
   [[nodiscard]] bool retention_struck() const { return !expired_.empty(); }
   [[nodiscard]] const Receivers& receivers() const { return receivers_; }
   [[nodiscard]] const People& people() const { return people_; }
+  [[nodiscard]] const Silencers& silencers() const { return silencers_; }
+  /// When the faults were over, by the wall clock.
+  [[nodiscard]] core::WallTime calm_since() const { return calm_since_; }
   [[nodiscard]] const std::vector<Stopped>& stopped() const { return stopped_; }
   [[nodiscard]] const Trace& trace() const { return trace_; }
   [[nodiscard]] const rules::RulesConfig& rules() const { return roles_.rules; }
@@ -78,12 +82,14 @@ class World {
   std::vector<std::unique_ptr<TrainingRank>> ranks_;
   NodeAgent node_agent_;
   People people_;
+  Silencers silencers_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::vector<StoredRecord> expired_;                              // telemetry that retention took
   std::map<std::string, core::Duration, std::less<>> away_until_;  // client → steady
   std::vector<Stopped> stopped_;
   std::vector<std::string> problems_;
   bool calm_ = false;
+  core::WallTime calm_since_{};
 };
 
 }  // namespace tocsin::simulation

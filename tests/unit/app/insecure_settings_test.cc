@@ -40,13 +40,14 @@ std::vector<std::string> insecure_places(const std::string& yaml) {
 }
 
 TEST(InsecureSettings, DefaultsAndThisMachineGiveNothingUp) {
-  EXPECT_THAT(insecure_places("receivers:\n"
-                              "  a: {webhook: {url: 'https://hooks.example.com/'}}\n"
-                              "  b: {webhook: {url: 'http://127.0.0.1:9/'}}\n"
-                              "  c: {webhook: {url: 'http://localhost/x'}}\n"
-                              "  d: {webhook: {url: 'http://[::1]:9/'}}\n"
-                              "http: {listen: '127.0.0.1:0'}\n"),
-              IsEmpty());
+  EXPECT_THAT(
+      insecure_places("receivers:\n"
+                      "  a: {webhook: {url: 'https://hooks.example.com/'}}\n"
+                      "  b: {webhook: {url: 'http://127.0.0.1:9/', allow_private: [127.0.0.0/8]}}\n"
+                      "  c: {webhook: {url: 'http://localhost/x'}}\n"
+                      "  d: {webhook: {url: 'http://[::1]:9/', allow_private: ['::1/128']}}\n"
+                      "http: {listen: '127.0.0.1:0'}\n"),
+      IsEmpty());
 }
 
 TEST(InsecureSettings, MailsAndMessagesThatTravelInClear) {
