@@ -33,11 +33,11 @@ IssueState& Issues::of(const core::Labels& labels) {
   return state;
 }
 
-Effect Issues::merge(IssueState& state, Issue report, WallTime now, bool untold) {
-  if (!state.issue.labels.are(report.labels)) state.leaves.clear();
+Effect Issues::merge(IssueState& state, const Issue& report, WallTime now, bool untold) {
+  if (!state.issue.labels.are(report.labels)) state.leaves = nullptr;
   std::optional<Issue> last;
   if (!state.firing && untold) last = state.issue.whole();
-  const Effect effect = apply(state, std::move(report), now, limits_.resolve_timeout);
+  const Effect effect = apply(state, report, now, limits_.resolve_timeout);
   if (last && effect == Effect::began) state.past[state.episode - 1] = std::move(*last);
   if (state.firing && !state.expires_at && outlives_its_run(state.issue)) {
     state.expires_at = now + limits_.retention;
@@ -140,7 +140,8 @@ void Issues::expect(const std::string& issue_key) {
 
 std::set<std::string> Issues::firing_of(const std::string& run) const {
   const auto found = firing_of_run_.find(run);
-  return found == firing_of_run_.end() ? std::set<std::string>() : found->second;
+  if (found == firing_of_run_.end()) return {};
+  return {found->second.begin(), found->second.end()};
 }
 
 core::Status Issues::restore(std::string_view issue_key, std::string_view value) {
@@ -149,20 +150,20 @@ core::Status Issues::restore(std::string_view issue_key, std::string_view value)
   return read;
 }
 
+// In any order: none of this depends on what came before.
 void Issues::restored() {
-  const auto all = table_.in_order();
-  for (const auto& [key, state] : all) {
-    index_.follow(*state, changed_at(*state) + kBehindTick);
-    if (!state->firing) continue;
+  table_.for_each([this](IssueState& state) {
+    index_.follow(state, changed_at(state) + kBehindTick);
+    if (!state.firing) return;
     ++firing_;
-    if (const std::string run = run_of(state->issue); !run.empty()) {
-      firing_of_run_[run].insert(state->key);
+    if (const std::string run = run_of(state.issue); !run.empty()) {
+      firing_of_run_[run].insert(state.key);
     }
-    if (state->expires_at) agenda_.set(Due::expire_issue, state->key, *state->expires_at);
-  }
-  for (const auto& [key, state] : all) {
-    if (!state->firing) index_.recall_end(*state, changed_at(*state) + kBehindTick);
-  }
+    if (state.expires_at) agenda_.set(Due::expire_issue, state.key, *state.expires_at);
+  });
+  table_.for_each([this](IssueState& state) {
+    if (!state.firing) index_.recall_end(state, changed_at(state) + kBehindTick);
+  });
 }
 
 }  // namespace tocsin::routing
