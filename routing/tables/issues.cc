@@ -37,12 +37,19 @@ Effect Issues::merge(IssueState& state, const Issue& report, WallTime now, bool 
   if (!state.issue.labels.are(report.labels)) state.leaves = nullptr;
   std::optional<Issue> last;
   if (!state.firing && untold) last = state.issue.whole();
+  const bool fired = state.firing;
+  const core::RunUid run = state.issue.run.uid;
   const Effect effect = apply(state, report, now, limits_.resolve_timeout);
   if (last && effect == Effect::began) state.past[state.episode - 1] = std::move(*last);
   if (state.firing && !state.expires_at && outlives_its_run(state.issue)) {
     state.expires_at = now + limits_.retention;
   }
   if (effect == Effect::stale) return effect;
+  // A report may name another run: the issue ends with that one, and its key lies nowhere else.
+  if (fired && state.issue.run.uid != run) {
+    leave_run(state, run.nil() ? state.issue.labels.get("run_uid") : core::to_text(run));
+    if (state.firing) join_run(state);
+  }
   follow(state, effect, now);
   if (effect == Effect::repeated && now - state.saved_at < repeat_grain(state)) return effect;
   state.saved_at = now;
@@ -101,8 +108,7 @@ bool Issues::end(IssueState& state, Resolution resolution, WallTime at, WallTime
 
 void Issues::began(IssueState& state) {
   ++firing_;
-  const std::string run = run_of(state.issue);
-  if (!run.empty()) firing_of_run_[run].insert(state.key);
+  join_run(state);
   agenda_.cancel(Due::forget_issue, state.key);
   if (state.expires_at) agenda_.set(Due::expire_issue, state.key, *state.expires_at);
   transitions_.push_back({state.key, state.episode, IssueStatus::firing, Resolution::none});
@@ -110,13 +116,23 @@ void Issues::began(IssueState& state) {
 
 void Issues::ended(IssueState& state) {
   --firing_;
-  if (const auto run = firing_of_run_.find(run_of(state.issue)); run != firing_of_run_.end()) {
-    run->second.erase(state.key);
-    if (run->second.empty()) firing_of_run_.erase(run);
-  }
+  leave_run(state, run_of(state.issue));
   agenda_.cancel(Due::expire_issue, state.key);
   transitions_.push_back({state.key, state.episode, IssueStatus::resolved, state.issue.resolution});
   if (state.groups.empty()) retire(state);
+}
+
+void Issues::join_run(const IssueState& state) {
+  if (const std::string run = run_of(state.issue); !run.empty()) {
+    firing_of_run_[run].insert(state.key);
+  }
+}
+
+void Issues::leave_run(const IssueState& state, const std::string& run) {
+  const auto found = firing_of_run_.find(run);
+  if (found == firing_of_run_.end()) return;
+  found->second.erase(state.key);
+  if (found->second.empty()) firing_of_run_.erase(found);
 }
 
 void Issues::retire(const IssueState& state) {
@@ -156,9 +172,7 @@ void Issues::restored() {
     index_.follow(state, changed_at(state) + kBehindTick);
     if (!state.firing) return;
     ++firing_;
-    if (const std::string run = run_of(state.issue); !run.empty()) {
-      firing_of_run_[run].insert(state.key);
-    }
+    join_run(state);
     if (state.expires_at) agenda_.set(Due::expire_issue, state.key, *state.expires_at);
   });
   table_.for_each([this](IssueState& state) {

@@ -76,6 +76,8 @@ class Issues {
   void follow(IssueState& state, Effect effect, core::WallTime now);
   void change(IssueState& state, core::WallTime now);
   void began(IssueState& state);
+  void join_run(const IssueState& state);
+  void leave_run(const IssueState& state, const std::string& run);
   void ended(IssueState& state);
 
   const Config& limits_;
