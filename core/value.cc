@@ -5,29 +5,36 @@
 #include <charconv>
 #include <cmath>
 
-namespace tocsin::core {
-namespace {
+#include "core/json_append.h"
 
-void write_text(std::string& out, const std::string& text) {
+namespace tocsin::core {
+
+void append_json_text(std::string& out, std::string_view text) {
   static constexpr char kHex[] = "0123456789abcdef";
+  const auto plain = [](char raw) {
+    return static_cast<unsigned char>(raw) >= 0x20 && raw != '"' && raw != '\\';
+  };
   out += '"';
-  for (const char raw : text) {
-    const auto byte = static_cast<unsigned char>(raw);
-    if (byte == '"' || byte == '\\') {
-      out += '\\';
-      out += raw;
-    } else if (byte < 0x20) {
-      out += "\\u00";
+  for (auto at = text.begin(); at != text.end();) {
+    const auto stop = std::find_if_not(at, text.end(), plain);
+    out.append(at, stop);
+    at = stop;
+    if (at == text.end()) break;
+    const auto byte = static_cast<unsigned char>(*at);
+    out += '\\';
+    if (byte < 0x20) {
+      out += "u00";
       out += kHex[byte >> 4];
       out += kHex[byte & 15];
     } else {
-      out += raw;
+      out += *at;
     }
+    ++at;
   }
   out += '"';
 }
 
-void write_number(std::string& out, double value) {
+void append_json_number(std::string& out, double value) {
   if (std::isnan(value)) {
     out += "\"NaN\"";
   } else if (std::isinf(value)) {
@@ -40,6 +47,8 @@ void write_number(std::string& out, double value) {
   }
 }
 
+namespace {
+
 void write(std::string& out, const Value& value, bool sorted) {
   struct Writer {
     std::string& out;
@@ -47,8 +56,8 @@ void write(std::string& out, const Value& value, bool sorted) {
     void operator()(std::monostate) const { out += "null"; }
     void operator()(bool flag) const { out += flag ? "true" : "false"; }
     void operator()(std::int64_t number) const { out += std::to_string(number); }
-    void operator()(double number) const { write_number(out, number); }
-    void operator()(const std::string& text) const { write_text(out, text); }
+    void operator()(double number) const { append_json_number(out, number); }
+    void operator()(const std::string& text) const { append_json_text(out, text); }
     void operator()(const ValueList& list) const {
       out += '[';
       for (std::size_t i = 0; i < list.size(); ++i) {
@@ -68,7 +77,7 @@ void write(std::string& out, const Value& value, bool sorted) {
       out += '{';
       for (std::size_t i = 0; i < entries.size(); ++i) {
         if (i != 0) out += ',';
-        write_text(out, entries[i]->first);
+        append_json_text(out, entries[i]->first);
         out += ':';
         write(out, entries[i]->second, sorted);
       }

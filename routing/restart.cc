@@ -1,6 +1,7 @@
 #include "routing/restart.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace tocsin::routing {
 namespace {
@@ -40,13 +41,18 @@ void restart(Tables& tables, Teller& teller, const Config& limits, WallTime now)
   for (const auto& entry : tables.groups.in_order()) {
     if (entry.second->route != nullptr) teller.arrange(*entry.second, now);
   }
-  for (const auto& [key, state] : tables.issues.in_order()) {
-    if (state->firing) {
-      tables.groups.route(*state, now, false);  // routes that are new since
-    } else if (state->groups.empty()) {
-      tables.issues.retire(*state);
+  std::vector<IssueState*> elsewhere;  // there are routes that are new since
+  tables.issues.for_each([&](IssueState& state) {
+    if (state.firing) {
+      if (!tables.groups.at_home(state)) elsewhere.push_back(&state);
+    } else if (state.groups.empty()) {
+      tables.issues.retire(state);
     }
-  }
+  });
+  // Groups may be full: who comes first is not to hang on how a table lies in memory.
+  std::sort(elsewhere.begin(), elsewhere.end(),
+            [](const IssueState* a, const IssueState* b) { return a->key < b->key; });
+  for (IssueState* state : elsewhere) tables.groups.route(*state, now, false);
 }
 
 }  // namespace tocsin::routing

@@ -38,6 +38,11 @@ IssueView view_of(const IssueState& state) {
   return {state.issue.whole(), state.key, state.firing, state.episode, state.last_transition};
 }
 
+FiringView firing_of(const IssueState& state) {
+  const KeptIssue& issue = state.issue;
+  return {state.key, state.episode, issue.run.uid, issue.run.attempt, issue.rule(), issue.shadow};
+}
+
 }  // namespace
 
 /// An event goes through intake into the tables; the schedule says whose turn it is; the teller
@@ -89,10 +94,29 @@ Router::~Router() = default;
 
 // ---- state
 
-Status Router::restore(std::string_view key, std::string_view value) {
+namespace {
+
+struct StateKey {
+  std::string_view kind, rest;
+};
+StateKey split(std::string_view key) {
   const std::size_t slash = key.find('/');
-  const std::string_view kind = key.substr(0, slash);
-  const std::string_view rest = slash == std::string_view::npos ? "" : key.substr(slash + 1);
+  return {key.substr(0, slash), slash == std::string_view::npos ? "" : key.substr(slash + 1)};
+}
+
+}  // namespace
+
+bool Router::restores_as_read(std::string_view key) noexcept {
+  return Tables::kept_as_read(split(key).kind);
+}
+
+void Router::restore_gone(std::string_view key) {
+  const auto [kind, rest] = split(key);
+  parts_->tables.restore_gone(kind, rest);
+}
+
+Status Router::restore(std::string_view key, std::string_view value) {
+  const auto [kind, rest] = split(key);
   auto read = parts_->tables.restore(kind, rest, value);
   if (!read) read = parts_->controls.restore(kind, rest, value);
   if (!read || *read) return core::ok();
@@ -209,6 +233,18 @@ void Router::for_each_figure(EachFigure each) const {
 
 void Router::for_each_issue(core::FunctionRef<void(const IssueView&)> visit) const {
   for (const auto& [key, state] : parts_->tables.issues.in_order()) visit(view_of(*state));
+}
+
+void Router::for_each_firing(core::FunctionRef<void(const FiringView&)> visit) const {
+  parts_->tables.issues.for_each([&](const IssueState& state) {
+    if (state.firing) visit(firing_of(state));
+  });
+}
+
+std::optional<FiringView> Router::find_firing(std::string_view issue_key) const {
+  const IssueState* found = parts_->tables.issues.state_of(issue_key);
+  if (found == nullptr || !found->firing) return std::nullopt;
+  return firing_of(*found);
 }
 
 std::optional<IssueView> Router::find_issue(std::string_view issue_key) const {

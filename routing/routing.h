@@ -137,6 +137,12 @@ class Router {
   /// One record of the state, in any order, newest value per key. Keys of others are ignored.
   /// data_loss: the value cannot be read (the entity is left out).
   core::Status restore(std::string_view key, std::string_view value);
+  /// Keys of which records may be restored as they are read: an older value, then a newer one, then
+  /// none. There are so many of them that keeping the newest until all are read takes as much memory
+  /// as the router itself.
+  [[nodiscard]] static bool restores_as_read(std::string_view key) noexcept;
+  /// The newest record of such a key says that it is gone, or cannot be read.
+  void restore_gone(std::string_view key);
   /// All state is there: links it, closes groups whose route is gone, and lifts the barrier. What
   /// is overdue is flushed once by the next tick(). `now` = UTC.
   void restored(core::WallTime now);
@@ -184,6 +190,10 @@ class Router {
   /// The whole state, ascending by key: for a reload (create a second Router, restore into it).
   [[nodiscard]] std::vector<StateRecord> snapshot() const;
   void for_each_issue(core::FunctionRef<void(const IssueView&)> visit) const;
+  /// Those that fire, in any order, without what is only read for a message.
+  void for_each_firing(core::FunctionRef<void(const FiringView&)> visit) const;
+  /// nullopt: it does not fire. Borrowed until the next event or tick.
+  [[nodiscard]] std::optional<FiringView> find_firing(std::string_view issue_key) const;
   [[nodiscard]] std::optional<IssueView> find_issue(std::string_view issue_key) const;
   /// Also for runs whose attempt has ended, as long as they are remembered.
   [[nodiscard]] std::optional<RunView> find_run(const core::RunUid& uid) const;

@@ -87,9 +87,8 @@ class KafkaTopic final : public core::Action {
       const core::Notification& notification) const override {
     auto key = key_.render(key_view(notification, sender_.cluster));
     if (!key) return key.error();
-    return stored({std::string(kStructured),
-                   core::to_json(cloud_event(notification, sender_)),
-                   {{"key", std::move(*key)}}});
+    return stored(
+        {std::string(kStructured), cloud_event(notification, sender_), {{"key", std::move(*key)}}});
   }
 
   core::AttemptOutcome execute(const core::Notification& notification, std::uint32_t /*attempt*/,

@@ -199,14 +199,14 @@ class Mqtt final : public core::Action {
                                     const core::Notification& part) const {
     TopicState out;
     out.topic = topic;
-    out.payload = core::to_json(native(part, sender_));
+    out.payload = native(part, sender_);
     out.firing = part.firing;
     out.subject = run_text(part.issues.front().issue.run);
     out.smallest = part.minimal;
     if (out.payload.size() > common_.max_payload.count && !part.minimal) {
       core::Notification small = part;
       small.minimal = true;
-      out.payload = core::to_json(native(small, sender_));
+      out.payload = native(small, sender_);
       out.smallest = true;
     }
     return out;

@@ -80,7 +80,7 @@ struct Sns final : HttpIntegration {
     publish.add("TopicArn", topic);
     publish.add("Subject", sns_subject(headline(notification)));
     publish.add("Message", format == "json"
-                               ? core::to_json(native(notification, sender))
+                               ? native(notification, sender)
                                : incident_news(notification, sender, plain_text(), kText));
     const core::NotifiedIssue* lead = lead_of(notification);
     publish.attribute("status", notification.firing ? "firing" : "resolved");

@@ -59,13 +59,10 @@ struct Webhook final : HttpIntegration {
   [[nodiscard]] Rendered render(const core::Notification& notification,
                                 const Sender& sender) const override {
     if (body) return {"application/json", body->fill(notification, sender), {}};
-    if (format == "native")
-      return {"application/json", core::to_json(native(notification, sender)), {}};
+    if (format == "native") return {"application/json", native(notification, sender), {}};
     if (format == "alertmanager_v4")
       return {"application/json", core::to_json(alertmanager_v4(notification, sender)), {}};
-    return {"application/cloudevents+json; charset=UTF-8",
-            core::to_json(cloud_event(notification, sender)),
-            {}};
+    return {"application/cloudevents+json; charset=UTF-8", cloud_event(notification, sender), {}};
   }
 
   core::Status complete(HttpRequest& request, const HttpAttempt& attempt) const override {

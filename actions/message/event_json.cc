@@ -7,6 +7,7 @@
 #include "actions/message/episode_words.h"
 #include "actions/message/headline.h"
 #include "actions/message/run_words.h"
+#include "core/fields/message_text.h"
 #include "core/fields/notification.h"
 #include "core/fields/out.h"
 #include "core/visible_text.h"
@@ -150,8 +151,10 @@ std::vector<std::pair<std::string, std::string>> ending_annotations(
   return out;
 }
 
-Value native(const core::Notification& notification, const Sender& sender) {
-  return core::message_value(Native{notification, sender});
+std::string native(const core::Notification& notification, const Sender& sender) {
+  std::string out;
+  core::append_message(out, Native{notification, sender});
+  return out;
 }
 
 Value alertmanager_v4(const core::Notification& notification, const Sender& sender) {
@@ -177,25 +180,29 @@ Value alertmanager_v4(const core::Notification& notification, const Sender& send
       {"alerts", std::move(alerts)}};
 }
 
-Value cloud_event(const core::Notification& notification, const Sender& sender) {
-  ValueMap out{{"specversion", "1.0"},
-               {"type", "dev.tocsin.notification.v1"},
-               {"source", "/" + sender.cluster + "/router"},
-               {"id", notification.notification_id},
-               {"time", core::to_rfc3339(notification.decided_at)},
-               {"datacontenttype", "application/json"}};
+std::string cloud_event(const core::Notification& notification, const Sender& sender) {
+  ValueMap head{{"specversion", "1.0"},
+                {"type", "dev.tocsin.notification.v1"},
+                {"source", "/" + sender.cluster + "/router"},
+                {"id", notification.notification_id},
+                {"time", core::to_rfc3339(notification.decided_at)},
+                {"datacontenttype", "application/json"}};
   if (const auto* lead = lead_of(notification)) {
     const core::NotifiedIssue& top = *lead;
     const std::string run = run_text(top.issue.run);
-    if (!run.empty()) out.emplace_back("subject", run);
-    out.emplace_back("correlationid", top.issue_key + "/" + std::to_string(top.episode));
+    if (!run.empty()) head.emplace_back("subject", run);
+    head.emplace_back("correlationid", top.issue_key + "/" + std::to_string(top.episode));
     // No attribute of a CloudEvent is empty.
-    if (!top.issue.event_id.empty()) out.emplace_back("causationid", top.issue.event_id);
+    if (!top.issue.event_id.empty()) head.emplace_back("causationid", top.issue.event_id);
     const auto traced = trace_of(notification);
-    if (!traced.parent.empty()) out.emplace_back("traceparent", traced.parent);
-    if (!traced.state.empty()) out.emplace_back("tracestate", traced.state);
+    if (!traced.parent.empty()) head.emplace_back("traceparent", traced.parent);
+    if (!traced.state.empty()) head.emplace_back("tracestate", traced.state);
   }
-  out.emplace_back("data", native(notification, sender));
+  std::string out = core::to_json(head);
+  out.back() = ',';
+  out += "\"data\":";
+  core::append_message(out, Native{notification, sender});
+  out += '}';
   return out;
 }
 

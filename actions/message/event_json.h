@@ -42,10 +42,10 @@ std::vector<std::pair<std::string, std::string>> ending_annotations(
 /// Our own form: headline, status, kind, reason, labels, counts, every issue with its evidence and its
 /// ending, and the runs; the minimal form of a message whose full one was refused has of the issue that
 /// it is named for the finding and the outcome.
-core::Value native(const core::Notification& notification, const Sender& sender);
+std::string native(const core::Notification& notification, const Sender& sender);
 /// The webhook of Prometheus Alertmanager, version "4".
 core::Value alertmanager_v4(const core::Notification& notification, const Sender& sender);
 /// CloudEvents 1.0 structured mode: type dev.tocsin.notification.v1, data = native().
-core::Value cloud_event(const core::Notification& notification, const Sender& sender);
+std::string cloud_event(const core::Notification& notification, const Sender& sender);
 
 }  // namespace tocsin::actions

@@ -41,7 +41,7 @@ core::Result<JsonBody> JsonBody::parse(std::string text) {
 std::string JsonBody::fill(const core::Notification& notification, const Sender& sender) const {
   auto out = form_.render(message_view(notification, sender));
   if (out && nlohmann::json::accept(*out)) return std::move(*out);
-  return core::to_json(native(notification, sender));
+  return native(notification, sender);
 }
 
 }  // namespace tocsin::actions

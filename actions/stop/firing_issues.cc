@@ -7,6 +7,7 @@ void FiringIssues::start_over() {
   complete_ = false;
   episodes_.clear();
   of_run_.clear();
+  rules_.clear();
 }
 
 void FiringIssues::complete() {
@@ -14,22 +15,28 @@ void FiringIssues::complete() {
   complete_ = true;
 }
 
-void FiringIssues::began(const std::string& issue_key, std::uint64_t episode,
-                         const core::Issue& issue) {
+void FiringIssues::began(const std::string& issue_key, std::uint64_t episode, const Issue& issue) {
   const core::MutexLock lock(mutex_);
-  episodes_[issue_key] = {episode, issue.run.uid, issue.run.attempt, issue.rule, issue.shadow};
-  of_run_[issue.run.uid].insert(issue_key);
+  auto rule = rules_.find(issue.rule);
+  if (rule == rules_.end()) rule = rules_.emplace(issue.rule).first;
+  const auto [found, fresh] = episodes_.try_emplace(issue_key);
+  if (!fresh) leave_run(*found);
+  found->second = {episode, issue.run, &*rule, issue.attempt, issue.shadow};
+  of_run_[issue.run].insert(&*found);
+}
+
+void FiringIssues::leave_run(const Episodes::value_type& one) {
+  const auto run = of_run_.find(one.second.run);
+  if (run == of_run_.end()) return;
+  run->second.erase(&one);
+  if (run->second.empty()) of_run_.erase(run);
 }
 
 void FiringIssues::over(const std::string& issue_key, std::uint64_t episode) {
   const core::MutexLock lock(mutex_);
   const auto found = episodes_.find(issue_key);
   if (found == episodes_.end() || found->second.number > episode) return;
-  const auto run = of_run_.find(found->second.run);
-  if (run != of_run_.end()) {
-    run->second.erase(issue_key);
-    if (run->second.empty()) of_run_.erase(run);
-  }
+  leave_run(*found);
   episodes_.erase(found);
 }
 
@@ -43,13 +50,11 @@ std::optional<bool> FiringIssues::fires(const std::string& issue_key, std::uint6
 std::set<std::string> FiringIssues::rules_of(const core::RunUid& run, std::uint32_t attempt) const {
   std::set<std::string> out;
   const core::MutexLock lock(mutex_);
-  const auto keys = of_run_.find(run);
-  if (keys == of_run_.end()) return out;
-  for (const std::string& key : keys->second) {
-    const auto one = episodes_.find(key);
-    if (one != episodes_.end() && one->second.attempt == attempt && !one->second.shadow) {
-      out.insert(one->second.rule);
-    }
+  const auto issues = of_run_.find(run);
+  if (issues == of_run_.end()) return out;
+  for (const Episodes::value_type* one : issues->second) {
+    const Episode& episode = one->second;
+    if (episode.attempt == attempt && !episode.shadow) out.insert(*episode.rule);
   }
   return out;
 }

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "core/identity.h"
-#include "core/issue.h"
 #include "core/mutex.h"
 
 namespace tocsin::actions {
@@ -20,7 +23,13 @@ class FiringIssues {
   /// Nothing is known (any more) until complete(): the router is being restored, or leads no more.
   void start_over();
   void complete();
-  void began(const std::string& issue_key, std::uint64_t episode, const core::Issue& issue);
+  struct Issue {
+    core::RunUid run;
+    std::uint32_t attempt = 0;
+    std::string_view rule;
+    bool shadow = false;
+  };
+  void began(const std::string& issue_key, std::uint64_t episode, const Issue& issue);
   void over(const std::string& issue_key, std::uint64_t episode);
 
   /// Does this episode fire? nullopt: it is not known.
@@ -31,17 +40,23 @@ class FiringIssues {
                                                std::uint32_t attempt) const;
 
  private:
+  // Many issues fire, of few rules: there is one text of each.
   struct Episode {
     std::uint64_t number = 0;
     core::RunUid run;
+    const std::string* rule = nullptr;
     std::uint32_t attempt = 0;
-    std::string rule;
     bool shadow = false;
   };
+  using Episodes = std::unordered_map<std::string, Episode>;  // by issue key
+  void leave_run(const Episodes::value_type& one) REQUIRES(mutex_);
+
   mutable core::Mutex mutex_;
   bool complete_ GUARDED_BY(mutex_) = false;
-  std::map<std::string, Episode> episodes_ GUARDED_BY(mutex_);               // by issue key
-  std::map<core::RunUid, std::set<std::string>> of_run_ GUARDED_BY(mutex_);  // → issue keys
+  Episodes episodes_ GUARDED_BY(mutex_);
+  std::map<core::RunUid, std::unordered_set<const Episodes::value_type*>> of_run_
+      GUARDED_BY(mutex_);
+  std::set<std::string, std::less<>> rules_ GUARDED_BY(mutex_);
 };
 
 }  // namespace tocsin::actions

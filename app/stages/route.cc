@@ -17,6 +17,10 @@ constexpr std::int32_t kStatePartition = 0;  // one leader owns all state
 /// Kafka's default for a message is 1 MiB, its key and headers included.
 constexpr std::size_t kMaxRecord = 1'000'000;
 
+actions::FiringIssues::Issue shown_of(const routing::FiringView& view) {
+  return {view.run, view.attempt, view.rule, view.shadow};
+}
+
 // Of a page that was written: its address, else its path. Of one that could not be: nothing.
 std::string where_of(const core::RuleStatusEvent& written) {
   for (const std::string_view key : {"url", "path"}) {
@@ -148,6 +152,8 @@ core::Status RouteStage::open(const Instant& /*now*/) {
   if (!router) return router.error();
   router_ = std::move(*router);
   inputs_.clear();
+  newest_.clear();
+  damaged_.clear();
   restored_ = false;
   if (firing_ != nullptr) firing_->start_over();
   stats_.start_over();
@@ -159,12 +165,23 @@ core::Status RouteStage::open(const Instant& /*now*/) {
 core::Status RouteStage::restore(std::int32_t /*partition*/, const core::RecordView& record) {
   // Newest per key wins; read_all gives them in log order, and a tombstone takes back.
   const std::string key(record.key.value_or(""));
-  if (record.tombstone) {
+  if (routing::Router::restores_as_read(key)) {
+    restore_at_once(key, record);
+  } else if (record.tombstone) {
     newest_.erase(key);
   } else {
     newest_[key] = std::string(record.text());
   }
   return core::ok();
+}
+
+void RouteStage::restore_at_once(const std::string& key, const core::RecordView& record) {
+  damaged_.erase(key);
+  if (record.tombstone) return router_->restore_gone(key);
+  const auto status = router_->restore(key, record.text());
+  if (status) return;
+  router_->restore_gone(key);
+  damaged_.emplace(key, status.error());
 }
 
 core::Result<std::vector<core::Position>> RouteStage::restored(std::int32_t partition,
@@ -173,6 +190,7 @@ core::Result<std::vector<core::Position>> RouteStage::restored(std::int32_t part
   inputs_.insert(partition);
   if (restored_) return std::vector<core::Position>{};
   std::optional<core::Error> damaged;
+  if (!damaged_.empty()) damaged = damaged_.begin()->second.in(damaged_.begin()->first);
   // One after the other: what a record took is there for the issue that is made of it.
   while (!newest_.empty()) {
     const auto record = newest_.extract(newest_.begin());
@@ -191,16 +209,16 @@ void RouteStage::note_episodes(const std::vector<routing::Transition>& transitio
   for (const routing::Transition& one : transitions) {
     if (one.to == core::IssueStatus::resolved) {
       firing_->over(one.issue_key, one.episode);
-    } else if (const auto view = router_->find_issue(one.issue_key); view && view->firing) {
-      firing_->began(one.issue_key, one.episode, view->issue);
+    } else if (const auto view = router_->find_firing(one.issue_key)) {
+      firing_->began(one.issue_key, one.episode, shown_of(*view));
     }
   }
 }
 
 void RouteStage::show_firing() const {
   if (firing_ != nullptr) {
-    router_->for_each_issue([this](const routing::IssueView& view) {
-      if (view.firing) firing_->began(view.issue_key, view.episodes, view.issue);
+    router_->for_each_firing([this](const routing::FiringView& view) {
+      firing_->began(view.issue_key, view.episode, shown_of(view));
     });
     firing_->complete();
   }

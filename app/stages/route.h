@@ -74,6 +74,7 @@ class RouteStage final : public Stage {
   class Probe;
   void show_firing() const;
   void note_episodes(const std::vector<routing::Transition>& transitions) const;
+  void restore_at_once(const std::string& key, const core::RecordView& record);
   void note_stop(const core::RecordView& record, core::WallTime now);
 
   RouteOptions options_;
@@ -87,9 +88,10 @@ class RouteStage final : public Stage {
   CounterTable<routing::Stats> stats_;
   std::unique_ptr<Probe> probe_;
   std::unique_ptr<routing::Router> router_;
-  std::map<std::string, std::string> newest_;  // state records by key, until restored()
-  std::set<std::int32_t> inputs_;              // partitions that are ours
-  core::Duration measured_{};                  // when figures with labels were last shown; steady
+  std::map<std::string, std::string> newest_;   // state records by key, until restored()
+  std::map<std::string, core::Error> damaged_;  // of those that are restored as they are read
+  std::set<std::int32_t> inputs_;               // partitions that are ours
+  core::Duration measured_{};                   // when figures with labels were last shown; steady
   bool restored_ = false;
   Unreported<core::Notification> unreported_;
 };

@@ -14,7 +14,7 @@ receiver is this program, and runs on the same processors.
 The router is the program itself on the journal, as in run.py, without the store of the page. Prints
 `name  value unit  ratio to the target  target  pass|miss`; exit code 1: a target was missed; 2: it
 did not work."""
-import argparse, datetime, pathlib, shutil, subprocess, sys, tempfile, time
+import argparse, datetime, os, pathlib, shutil, subprocess, sys, tempfile, time
 
 import run as peers
 
@@ -74,7 +74,9 @@ def many_open(peer, args):
     peer.start()
     peer.until("being whole", lambda: peer.known() == args.issues, 600)
     took = time.monotonic() - begin
-    print(f"open: CPU of the start  {peers.cpu(peer.process.pid):.4g} CPU-s")
+    used = peers.cpu(peer.process.pid)
+    print(f"open: CPU of the start  {used:.4g} CPU-s, {used / args.issues * 1e6:.3g} us an issue; "
+          f"memory {peers.memory(peer.process.pid) / args.issues / 1e3:.3g} KB an issue")
     return line("open: whole after a restart", took, "s", 30, f"{took:.3g}") or missed
 
 
@@ -110,6 +112,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=30)
     parser.add_argument("--only", choices=["open", "rate"])
     args = parser.parse_args()
+    print("load of the machine before  " + "  ".join(f"{one:.1f}" for one in os.getloadavg()))
     missed = False
     for name, wait, measure in (("rate", 1, many_new), ("open", 30, many_open)):
         if args.only not in (None, name):

@@ -16,7 +16,16 @@ void append_number(std::string& out, T number, Form... form) {
   out.append(digits.data(), end);
 }
 
-bool needs_no_escape(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
+// Without a way out in the middle, so that many bytes are looked at together.
+bool needs_no_escape(std::string_view text) {
+  unsigned escapes = 0;
+  for (const char raw : text) {
+    const auto byte = static_cast<unsigned char>(raw);
+    escapes |= static_cast<unsigned>(byte < 0x20) | static_cast<unsigned>(byte >= 0x7F) |
+               static_cast<unsigned>(byte == '"') | static_cast<unsigned>(byte == '\\');
+  }
+  return escapes == 0;
+}
 
 }  // namespace
 
@@ -45,7 +54,7 @@ void JsonText::number(double number) {
 
 void JsonText::text(std::string_view text) {
   separate();
-  if (std::all_of(text.begin(), text.end(), needs_no_escape)) {
+  if (needs_no_escape(text)) {
     out_.append(1, '"').append(text).append(1, '"');
     return;
   }

@@ -8,9 +8,13 @@ namespace {
 
 constexpr std::size_t kLengths = 6;  // bytes of both lengths
 
-std::uint32_t read_number(std::string_view bytes) {
+/// Lowest byte first; all of a header's names are looked for in all of them, so this is done often.
+template <std::size_t kBytes>
+std::uint32_t read_number(const char* bytes) {
   std::uint32_t number = 0;
-  for (std::size_t i = bytes.size(); i-- > 0;) number = number << 8 | std::uint8_t(bytes[i]);
+  for (std::size_t i = 0; i < kBytes; ++i) {
+    number |= std::uint32_t{static_cast<std::uint8_t>(bytes[i])} << (8 * i);
+  }
   return number;
 }
 
@@ -21,8 +25,8 @@ void put_number(std::string& out, std::size_t number, int bytes) {
 /// Takes one header off the front; nullopt when no whole one is left.
 std::optional<std::pair<std::string_view, std::string_view>> take(std::string_view& rest) {
   if (rest.size() < kLengths) return std::nullopt;
-  const std::size_t name = read_number(rest.substr(0, 2));
-  const std::size_t value = read_number(rest.substr(2, 4));
+  const std::size_t name = read_number<2>(rest.data());
+  const std::size_t value = read_number<4>(rest.data() + 2);
   if (rest.size() - kLengths < name || rest.size() - kLengths - name < value) return std::nullopt;
   const std::pair header{rest.substr(kLengths, name), rest.substr(kLengths + name, value)};
   rest.remove_prefix(kLengths + name + value);

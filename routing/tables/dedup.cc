@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -27,6 +28,26 @@ void fields(A& io, core::Of<A, Rows>& rows) {
   io.rows("seen", rows.seen);
 }
 
+/// Of core::base32().
+std::optional<std::array<std::uint8_t, 16>> bytes_of(std::string_view text) {
+  constexpr std::string_view kAlphabet = "abcdefghijklmnopqrstuvwxyz234567";
+  std::array<std::uint8_t, 16> out{};
+  if (text.size() != (out.size() * 8 + 4) / 5) return std::nullopt;
+  std::size_t filled = 0;
+  std::uint32_t buffer = 0;
+  unsigned bits = 0;
+  for (const char letter : text) {
+    const std::size_t digit = kAlphabet.find(letter);
+    if (digit == std::string_view::npos) return std::nullopt;
+    buffer = (buffer << 5) | static_cast<std::uint32_t>(digit);
+    bits += 5;
+    if (bits < 8) continue;
+    bits -= 8;
+    out[filled++] = static_cast<std::uint8_t>(buffer >> bits);
+  }
+  return out;
+}
+
 core::Error damaged() { return {core::Code::data_loss, "not what was seen"}; }
 
 }  // namespace
@@ -36,9 +57,8 @@ Dedup::Dedup(core::Duration window, std::uint64_t most)
 
 Dedup::Hash Dedup::hash_of(const core::Issue& event) {
   const auto sum = core::sha256(event.source + '\x1f' + event.event_id);
-  const std::string text = core::base32(std::span(sum).first<16>());
   Hash out{};
-  std::copy_n(text.begin(), std::min(text.size(), out.size()), out.begin());
+  std::copy_n(sum.begin(), out.size(), out.begin());
   return out;
 }
 
@@ -100,11 +120,13 @@ core::Status Dedup::restore(std::string_view key, std::string_view value) {
     rows.seen.emplace_back(key, time);
   }
   for (const auto& [text, time] : rows.seen) {
-    Hash hash{};
-    std::copy_n(text.begin(), std::min(text.size(), hash.size()), hash.begin());
-    batch.events.push_back({hash, core::wall_time(time)});
-    WallTime& newest = known_[hash];
-    newest = std::max(newest, core::wall_time(time));
+    const auto hash = bytes_of(text);
+    if (!hash) return damaged();
+    batch.events.push_back({*hash, core::wall_time(time)});
+  }
+  for (const Event& event : batch.events) {
+    WallTime& newest = known_[event.hash];
+    newest = std::max(newest, event.at);
   }
   batches_.push_back(std::move(batch));
   return core::ok();
@@ -121,8 +143,7 @@ std::string Dedup::encode(const Batch& batch) {
   Rows rows;
   rows.seen.reserve(batch.events.size());
   for (const Event& event : batch.events) {
-    const auto end = std::find(event.hash.begin(), event.hash.end(), '\0');
-    rows.seen.emplace_back(std::string(event.hash.begin(), end), core::nanoseconds(event.at));
+    rows.seen.emplace_back(core::base32(event.hash), core::nanoseconds(event.at));
   }
   return core::write_json(rows);
 }
@@ -131,6 +152,7 @@ void Dedup::take(std::vector<StateRecord>& out) {
   std::vector<StateRecord> records;
   for (std::string& key : std::exchange(gone_, {})) records.push_back({"seen/" + key, {}});
   for (std::size_t i = batches_.size() - std::exchange(unwritten_, 0); i < batches_.size(); ++i) {
+    batches_[i].events.shrink_to_fit();  // no further one comes
     records.push_back({"seen/" + batches_[i].key, encode(batches_[i])});
   }
   std::sort(records.begin(), records.end(),

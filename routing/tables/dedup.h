@@ -41,12 +41,11 @@ class Dedup {
   void snapshot(std::vector<StateRecord>& out) const;
 
  private:
-  static constexpr std::size_t kHashBytes = 26;  // 16 bytes in base32
-  using Hash = std::array<char, kHashBytes>;
+  using Hash = std::array<std::uint8_t, 16>;  // of a SHA-256; base32 in records
   struct Spread {
     std::size_t operator()(const Hash& hash) const noexcept {
       std::size_t out = 0;
-      std::memcpy(&out, hash.data(), sizeof out);  // of a SHA-256
+      std::memcpy(&out, hash.data(), sizeof out);
       return out;
     }
   };

@@ -79,18 +79,18 @@ core::Status Groups::restore(std::string_view hash, std::string_view value) {
 }
 
 void Groups::link() {
-  for (const auto& [key, issue] : issues_.in_order()) {
-    std::vector<std::string> hashes = std::exchange(issue->joined, {});
+  issues_.for_each([this](IssueState& issue) {
+    std::vector<std::string> hashes = std::exchange(issue.joined, {});
     std::sort(hashes.begin(), hashes.end());
     for (const std::string& hash : hashes) {
       Group* group = table_.find(hash);
       if (group == nullptr) {
-        issues_.touch(*issue);
-      } else if (group->members.emplace(issue->key, Group::Member{issue, false}).second) {
-        issue->groups.push_back(group);
+        issues_.touch(issue);
+      } else if (group->members.emplace(issue.key, Group::Member{&issue, false}).second) {
+        issue.groups.push_back(group);
       }
     }
-  }
+  });
   for (const auto& [hash, group] : table_.in_order()) {
     group->route = tree_.find(group->route_id);
   }

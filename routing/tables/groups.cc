@@ -1,6 +1,7 @@
 #include "routing/tables/groups.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tocsin::routing {
 
@@ -12,6 +13,19 @@ namespace {
 constexpr std::size_t kMaxSearched = 1000;
 
 core::Labels overflow_labels() { return {{"overflow", "true"}}; }
+
+/// What group_labels() of the route gives for these labels.
+bool are_group_labels(const Route& route, const KeptLabels& labels, const core::Labels& group) {
+  if (route.by_all) return labels.are(group);
+  std::size_t present = 0;
+  for (auto name = route.group_by.begin(); name != route.group_by.end(); ++name) {
+    if (std::find(route.group_by.begin(), name, *name) != name) continue;
+    const std::string_view value = labels.at(*name);
+    if (group.get(*name) != value) return false;
+    present += value.empty() ? 0 : 1;
+  }
+  return present == group.entries().size();
+}
 
 std::string shown_key(const std::string& route_id, const std::string& group_key) {
   return route_id + '\x1f' + group_key;
@@ -28,14 +42,17 @@ Group* Groups::find(const std::string& route_id, const std::string& group_key) c
 
 /// The leaves of its present labels.
 void Groups::follow_tree(IssueState& state) const {
-  if (state.leaves.empty()) tree_.match(state.issue.labels, state.leaves);
+  if (state.leaves != nullptr) return;
+  std::vector<const Route*> found;
+  tree_.match(state.issue.labels, found);
+  state.leaves = &*leaves_.insert(std::move(found)).first;
 }
 
 void Groups::route(IssueState& state, WallTime now, bool new_episode) {
   if (state.issue.shadow) return;  // recorded, never told
   follow_tree(state);
   std::vector<Group*> wanted;
-  for (const Route* leaf : state.leaves) {
+  for (const Route* leaf : *state.leaves) {
     Group& group = group_for(state, *leaf, leaf->group_labels(state.issue.labels), now);
     wanted.push_back(&group);
     const bool fresh = group.members.count(state.key) == 0;
@@ -65,6 +82,18 @@ void Groups::route(IssueState& state, WallTime now, bool new_episode) {
       change(*group);
     }
   }
+}
+
+bool Groups::at_home(IssueState& state) const {
+  if (state.issue.shadow) return true;
+  follow_tree(state);
+  if (state.leaves->size() != state.groups.size()) return false;
+  return std::all_of(state.leaves->begin(), state.leaves->end(), [&](const Route* leaf) {
+    return std::any_of(state.groups.begin(), state.groups.end(), [&](const Group* group) {
+      return group->route == leaf && group->active() && !group->members.at(state.key).strayed &&
+             (group->overflow || are_group_labels(*leaf, state.issue.labels, group->labels));
+    });
+  });
 }
 
 /// How soon the route wants to be told of this news, where that is not its grid. What is worse than
@@ -111,7 +140,7 @@ void Groups::pull(Group& group, WallTime at) {
 bool Groups::route_resolved(IssueState& state, WallTime now) {
   follow_tree(state);
   bool wanted = false;
-  for (const Route* leaf : state.leaves) {
+  for (const Route* leaf : *state.leaves) {
     const core::Labels labels = leaf->group_labels(state.issue.labels);
     const std::string hash = group_hash(*leaf, labels);
     const Group* found = table_.find(hash);
@@ -238,9 +267,9 @@ void Groups::tell_again(Group& group, const std::string& integration,
 /// Do the issue's present labels lead to this group?
 bool Groups::belongs(const Group& group, IssueState& state) const {
   follow_tree(state);
-  return std::any_of(state.leaves.begin(), state.leaves.end(), [&](const Route* leaf) {
+  return std::any_of(state.leaves->begin(), state.leaves->end(), [&](const Route* leaf) {
     return leaf == group.route && (group.overflow || !state.issue.caused_by.empty() ||
-                                   leaf->group_labels(state.issue.labels) == group.labels);
+                                   are_group_labels(*leaf, state.issue.labels, group.labels));
   });
 }
 

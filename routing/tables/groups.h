@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -40,6 +41,9 @@ class Groups {
   /// Makes a firing issue a member where its labels lead, and no longer where they led before,
   /// unless somebody was told there. `new_episode`: it may pull a flush forward.
   void route(IssueState& state, core::WallTime now, bool new_episode);
+  /// Is it a member where its labels lead, and nowhere else? Then route() would do nothing for an
+  /// episode that is known.
+  [[nodiscard]] bool at_home(IssueState& state) const;
   /// What is told of the issue is told at `at` at the latest (Turns::pull).
   void pull(const IssueState& state, core::WallTime at);
   /// The same of one group.
@@ -108,6 +112,7 @@ class Groups {
   Issues& issues_;
   NotificationLog& log_;
   Table<Group> table_{"group"};
+  mutable std::set<std::vector<const Route*>> leaves_;        // of many issues, each once
   std::unordered_map<std::string, std::string> hash_of_key_;  // route id 0x1F group key → hash
 };
 

@@ -40,6 +40,10 @@ bool of_next_attempt(const IssueState& known, const Issue& report) {
          known.issue.run.attempt != 0 && report.run.attempt > known.issue.run.attempt;
 }
 
+bool leads_somewhere(const IssueState& state) {
+  return state.leaves != nullptr && !state.leaves->empty();
+}
+
 /// Is some integration still to hear that the present episode is over?
 bool told_anywhere(const IssueState& state) {
   return std::any_of(state.groups.begin(), state.groups.end(), [&](const Group* group) {
@@ -74,15 +78,15 @@ void Intake::on_issue(Issue issue, WallTime now) {
   Issue normal = normalized(std::move(issue), now, options_.limits.max_future, clamped);
   stats_.clamped += clamped ? 1 : 0;
   follow(core::to_text(normal.run.uid), runs_.note(normal, now));
-  report(std::move(normal), now);
+  report(normal, now);
   tell_overflows();
 }
 
-void Intake::report(Issue normal, WallTime now) {
+void Intake::report(const Issue& normal, WallTime now) {
   IssueState& state = issues_.of(normal.labels);
   if (of_next_attempt(state, normal)) end(state, Resolution::superseded, normal.starts_at);
   const bool untold = !state.firing && told_anywhere(state);
-  switch (issues_.merge(state, std::move(normal), now, untold)) {
+  switch (issues_.merge(state, normal, now, untold)) {
     case Effect::stale:
       ++stats_.stale;
       return;
@@ -95,7 +99,7 @@ void Intake::report(Issue normal, WallTime now) {
       return ended(state, now);
     case Effect::repeated:
       // It leads where it led, unless that hangs on another issue, or on routes that are new.
-      if (!state.leaves.empty() && state.issue.caused_by.empty()) return;
+      if (leads_somewhere(state) && state.issue.caused_by.empty()) return;
       [[fallthrough]];
     case Effect::updated:
       groups_.change_all_of(state);
@@ -209,7 +213,7 @@ void Intake::raise(RouterIssue which, core::Labels labels, std::string summary, 
   issue.summary = std::move(summary);
   issue.event_id = core::make_id("iss_", {issue.rule, core::fingerprint(issue.labels),
                                           std::to_string(core::nanoseconds(now)), "firing"});
-  report(std::move(issue), now);
+  report(issue, now);
 }
 
 void Intake::clear(RouterIssue which, core::Labels labels, WallTime now) {

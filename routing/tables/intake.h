@@ -53,7 +53,7 @@ class Intake {
 
  private:
   void note_failure(Group& group, const core::Delivery& delivery, core::WallTime now);
-  void report(core::Issue normal, core::WallTime now);
+  void report(const core::Issue& normal, core::WallTime now);
   void began(IssueState& state, core::WallTime now);
   void ended(IssueState& state, core::WallTime at);
   void tell_outside(IssueState& state, core::WallTime at);

@@ -61,11 +61,12 @@ void follow(IssueState& state, const Issue& report) {
 
 /// A further report of an episode that fires. What was found stays, unless this is worse; what an
 /// episode followed from stands with its first report, as later ones name what still fires then.
-void adopt(KeptIssue& issue, Issue report) {
+void adopt(KeptIssue& issue, const Issue& report) {
   if (report.severity > issue.severity) {
-    report.starts_at = std::min(issue.starts_at, report.starts_at);
-    report.caused_by = std::move(issue.caused_by);
-    issue = KeptIssue(std::move(report));
+    KeptIssue worse(report);
+    worse.starts_at = std::min(issue.starts_at, report.starts_at);
+    worse.caused_by = std::move(issue.caused_by);
+    issue = std::move(worse);
     return;
   }
   if (!report.run.uid.nil()) issue.follow(report.run);
@@ -113,7 +114,7 @@ void set_expiry(IssueState& state, const Issue& report, WallTime now, core::Dura
   }
 }
 
-void begin(IssueState& state, Issue report, WallTime now, core::Duration timeout) {
+void begin(IssueState& state, const Issue& report, WallTime now, core::Duration timeout) {
   state.firing = true;
   ++state.episode;
   state.expires_at.reset();
@@ -121,13 +122,13 @@ void begin(IssueState& state, Issue report, WallTime now, core::Duration timeout
   state.last_transition = now;
   set_expiry(state, report, now, timeout);
   follow(state, report);
-  report.resolution = core::Resolution::none;
-  report.ending.reset();
-  state.issue = KeptIssue(std::move(report));
+  state.issue = KeptIssue(report);
+  state.issue.resolution = core::Resolution::none;
+  if (report.ending) state.issue.change([](Issue& found) { found.ending.reset(); });
 }
 
 /// The end of the present episode was premature: it goes on, with what was found.
-void resume(IssueState& state, Issue report, WallTime now, core::Duration timeout) {
+void resume(IssueState& state, const Issue& report, WallTime now, core::Duration timeout) {
   state.firing = true;
   state.expires_at.reset();
   state.expiry_explicit = false;
@@ -141,10 +142,10 @@ void resume(IssueState& state, Issue report, WallTime now, core::Duration timeou
     told.ending.reset();
   });
   issue.starts_at = std::min(issue.starts_at, report.starts_at);
-  adopt(issue, std::move(report));
+  adopt(issue, report);
 }
 
-Effect apply_firing(IssueState& state, Issue report, WallTime now, core::Duration timeout) {
+Effect apply_firing(IssueState& state, const Issue& report, WallTime now, core::Duration timeout) {
   if (state.firing) {
     if (report.ends_at && *report.ends_at < state.issue.starts_at) return Effect::stale;
     const Effect effect = says_more(state.issue, report) ? Effect::updated : Effect::repeated;
@@ -152,7 +153,7 @@ Effect apply_firing(IssueState& state, Issue report, WallTime now, core::Duratio
     const WallTime starts_at = std::min(state.issue.starts_at, report.starts_at);
     if (newer_or_same(report, state.newest)) {
       follow(state, report);
-      adopt(state.issue, std::move(report));
+      adopt(state.issue, report);
     }
     state.issue.starts_at = starts_at;
     return effect;
@@ -163,14 +164,14 @@ Effect apply_firing(IssueState& state, Issue report, WallTime now, core::Duratio
       known && !next_attempt && state.issue.ends_at && report.starts_at <= *state.issue.ends_at;
   if (touches && !newer_or_same(report, state.newest)) return Effect::stale;
   if (!touches || state.episode == 0) {
-    begin(state, std::move(report), now, timeout);
+    begin(state, report, now, timeout);
     return Effect::began;
   }
-  resume(state, std::move(report), now, timeout);
+  resume(state, report, now, timeout);
   return Effect::resumed;
 }
 
-Effect apply_resolved(IssueState& state, Issue report, WallTime now) {
+Effect apply_resolved(IssueState& state, const Issue& report, WallTime now) {
   if (state.firing) {
     // A start after what was said of it since is one of a clock that has been put right.
     const WallTime began = std::min(state.issue.starts_at, state.newest.time);
@@ -186,8 +187,9 @@ Effect apply_resolved(IssueState& state, Issue report, WallTime now) {
   }
   if (state.last_transition == WallTime{}) {
     follow(state, report);
-    core::end_alone(report);
-    state.issue = KeptIssue(std::move(report));
+    Issue alone = report;
+    core::end_alone(alone);
+    state.issue = KeptIssue(alone);
     state.last_transition = now;
     return Effect::orphan;
   }
@@ -221,7 +223,7 @@ Issue normalized(Issue issue, WallTime now, core::Duration max_future, bool& cla
   return issue;
 }
 
-Effect apply(IssueState& state, Issue report, WallTime now, core::Duration resolve_timeout) {
+Effect apply(IssueState& state, const Issue& report, WallTime now, core::Duration resolve_timeout) {
   // A producer that has forgotten the attempt before may count from the beginning again.
   if (earlier_attempt(state.issue, report)) state.sequences.erase(report.source);
   if (counts_anew(state, report)) {
@@ -229,12 +231,10 @@ Effect apply(IssueState& state, Issue report, WallTime now, core::Duration resol
     state.newest.sequence = 0;
   }
   if (is_stale(state, report)) return Effect::stale;
-  const std::string source = report.source;
-  const std::uint64_t sequence = report.sequence;
   const Effect effect = report.status == IssueStatus::firing
-                            ? apply_firing(state, std::move(report), now, resolve_timeout)
-                            : apply_resolved(state, std::move(report), now);
-  remember_sequence(state, source, sequence);
+                            ? apply_firing(state, report, now, resolve_timeout)
+                            : apply_resolved(state, report, now);
+  remember_sequence(state, report.source, report.sequence);
   return effect;
 }
 

@@ -23,7 +23,7 @@ core::Issue normalized(core::Issue report, core::WallTime now, core::Duration ma
                        bool& clamped);
 
 /// Merges a normalized report into the state.
-Effect apply(IssueState& state, core::Issue report, core::WallTime now,
+Effect apply(IssueState& state, const core::Issue& report, core::WallTime now,
              core::Duration resolve_timeout);
 
 /// Ends the present episode, not before it began. Does nothing when it is not firing.

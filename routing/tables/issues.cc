@@ -33,19 +33,23 @@ IssueState& Issues::of(const core::Labels& labels) {
   return state;
 }
 
-Effect Issues::merge(IssueState& state, Issue report, WallTime now, bool untold) {
-  if (!state.issue.labels.are(report.labels)) state.leaves.clear();
+Effect Issues::merge(IssueState& state, const Issue& report, WallTime now, bool untold) {
+  if (!state.issue.labels.are(report.labels)) state.leaves = nullptr;
   std::optional<Issue> last;
   if (!state.firing && untold) last = state.issue.whole();
   const bool fired = state.firing;
-  const core::RunUid before = state.issue.run.uid;
-  const Effect effect = apply(state, std::move(report), now, limits_.resolve_timeout);
-  if (fired && state.issue.run.uid != before) change_run(state, before);
+  const core::RunUid run = state.issue.run.uid;
+  const Effect effect = apply(state, report, now, limits_.resolve_timeout);
   if (last && effect == Effect::began) state.past[state.episode - 1] = std::move(*last);
   if (state.firing && !state.expires_at && outlives_its_run(state.issue)) {
     state.expires_at = now + limits_.retention;
   }
   if (effect == Effect::stale) return effect;
+  // A report may name another run: the issue ends with that one, and its key lies nowhere else.
+  if (fired && state.issue.run.uid != run) {
+    leave_run(state, run.nil() ? state.issue.labels.get("run_uid") : core::to_text(run));
+    if (state.firing) join_run(state);
+  }
   follow(state, effect, now);
   if (effect == Effect::repeated && now - state.saved_at < repeat_grain(state)) return effect;
   state.saved_at = now;
@@ -104,33 +108,31 @@ bool Issues::end(IssueState& state, Resolution resolution, WallTime at, WallTime
 
 void Issues::began(IssueState& state) {
   ++firing_;
-  const std::string run = run_of(state.issue);
-  if (!run.empty()) firing_of_run_[run].insert(state.key);
+  join_run(state);
   agenda_.cancel(Due::forget_issue, state.key);
   if (state.expires_at) agenda_.set(Due::expire_issue, state.key, *state.expires_at);
   transitions_.push_back({state.key, state.episode, IssueStatus::firing, Resolution::none});
 }
 
-/// An issue whose labels name no run is found in one run after the other.
-void Issues::change_run(const IssueState& state, const core::RunUid& before) {
-  leave_run(before.nil() ? state.issue.labels.get("run_uid") : core::to_text(before), state.key);
-  const std::string run = run_of(state.issue);
-  if (state.firing && !run.empty()) firing_of_run_[run].insert(state.key);
-}
-
-void Issues::leave_run(const std::string& run, const std::string& issue_key) {
-  const auto found = firing_of_run_.find(run);
-  if (found == firing_of_run_.end()) return;
-  found->second.erase(issue_key);
-  if (found->second.empty()) firing_of_run_.erase(found);
-}
-
 void Issues::ended(IssueState& state) {
   --firing_;
-  leave_run(run_of(state.issue), state.key);
+  leave_run(state, run_of(state.issue));
   agenda_.cancel(Due::expire_issue, state.key);
   transitions_.push_back({state.key, state.episode, IssueStatus::resolved, state.issue.resolution});
   if (state.groups.empty()) retire(state);
+}
+
+void Issues::join_run(const IssueState& state) {
+  if (const std::string run = run_of(state.issue); !run.empty()) {
+    firing_of_run_[run].insert(state.key);
+  }
+}
+
+void Issues::leave_run(const IssueState& state, const std::string& run) {
+  const auto found = firing_of_run_.find(run);
+  if (found == firing_of_run_.end()) return;
+  found->second.erase(state.key);
+  if (found->second.empty()) firing_of_run_.erase(found);
 }
 
 void Issues::retire(const IssueState& state) {
@@ -154,7 +156,8 @@ void Issues::expect(const std::string& issue_key) {
 
 std::set<std::string> Issues::firing_of(const std::string& run) const {
   const auto found = firing_of_run_.find(run);
-  return found == firing_of_run_.end() ? std::set<std::string>() : found->second;
+  if (found == firing_of_run_.end()) return {};
+  return {found->second.begin(), found->second.end()};
 }
 
 core::Status Issues::restore(std::string_view issue_key, std::string_view value) {
@@ -163,20 +166,18 @@ core::Status Issues::restore(std::string_view issue_key, std::string_view value)
   return read;
 }
 
+// In any order: none of this depends on what came before.
 void Issues::restored() {
-  const auto all = table_.in_order();
-  for (const auto& [key, state] : all) {
-    index_.follow(*state, changed_at(*state) + kBehindTick);
-    if (!state->firing) continue;
+  table_.for_each([this](IssueState& state) {
+    index_.follow(state, changed_at(state) + kBehindTick);
+    if (!state.firing) return;
     ++firing_;
-    if (const std::string run = run_of(state->issue); !run.empty()) {
-      firing_of_run_[run].insert(state->key);
-    }
-    if (state->expires_at) agenda_.set(Due::expire_issue, state->key, *state->expires_at);
-  }
-  for (const auto& [key, state] : all) {
-    if (!state->firing) index_.recall_end(*state, changed_at(*state) + kBehindTick);
-  }
+    join_run(state);
+    if (state.expires_at) agenda_.set(Due::expire_issue, state.key, *state.expires_at);
+  });
+  table_.for_each([this](IssueState& state) {
+    if (!state.firing) index_.recall_end(state, changed_at(state) + kBehindTick);
+  });
 }
 
 }  // namespace tocsin::routing

@@ -39,7 +39,7 @@ class Issues {
 
   /// Merges a normalized report. `untold`: some integration has still to hear that the present
   /// episode is over, so that its last report is kept.
-  Effect merge(IssueState& state, core::Issue report, core::WallTime now, bool untold);
+  Effect merge(IssueState& state, const core::Issue& report, core::WallTime now, bool untold);
   /// Ends the present episode at `at`, which may lie before `now`. False: it does not fire.
   bool end(IssueState& state, core::Resolution resolution, core::WallTime at, core::WallTime now);
   /// Nobody has to hear of it any more: it is remembered for `retention`, then forgotten.
@@ -65,6 +65,7 @@ class Issues {
   }
 
   core::Status restore(std::string_view issue_key, std::string_view value);
+  void restore_gone(std::string_view issue_key) { table_.restore_gone(issue_key); }
   void restored();
   void take(std::vector<StateRecord>& out) { table_.take(out); }
   std::vector<Transition> take_transitions() { return std::exchange(transitions_, {}); }
@@ -75,15 +76,16 @@ class Issues {
   void follow(IssueState& state, Effect effect, core::WallTime now);
   void change(IssueState& state, core::WallTime now);
   void began(IssueState& state);
+  void join_run(const IssueState& state);
+  void leave_run(const IssueState& state, const std::string& run);
   void ended(IssueState& state);
-  void change_run(const IssueState& state, const core::RunUid& before);
-  void leave_run(const std::string& run, const std::string& issue_key);
 
   const Config& limits_;
   Agenda& agenda_;
   FiringIndex& index_;
   Table<IssueState> table_{"issue"};
-  std::unordered_map<std::string, std::set<std::string>> firing_of_run_;  // run uid → issue keys
+  // Run uid → keys of the states. Many issues fire, of few runs.
+  std::unordered_map<std::string, std::set<std::string_view>> firing_of_run_;
   std::size_t firing_ = 0;
   std::vector<Transition> transitions_;  // since the last take
 };

@@ -33,7 +33,7 @@ void pack(BytesOut& io, const core::Value& value) {
 
 void pack(BytesIn& io, core::Value& value) {
   core::Value::Storage held;
-  pack_kind(io, io.number(), held);
+  io.nested([&] { pack_kind(io, io.number(), held); });
   std::visit(
       [&](auto& one) {
         if constexpr (std::is_same_v<std::decay_t<decltype(one)>, std::monostate>) {
@@ -89,6 +89,11 @@ void pack(IO& io, Packed<IO, core::Evidence>& evidence) {
             evidence.data_refs, evidence.values);
 }
 template <typename IO>
+void pack(IO& io, Packed<IO, core::Cause>& cause) {
+  pack_each(io, cause.event_id, cause.issue_key, cause.rule, cause.unit, cause.mode, cause.step,
+            cause.global_step);
+}
+template <typename IO>
 void pack(IO& io, Packed<IO, core::Ending>& ending) {
   pack_each(io, ending.summary, ending.event_id, ending.step, ending.global_step);
 }
@@ -121,9 +126,9 @@ std::string words_of(const core::RunRef& run) {
 
 }  // namespace
 
-KeptIssue::KeptIssue(core::Issue issue)
+KeptIssue::KeptIssue(const core::Issue& issue)
     : labels(issue.labels),
-      caused_by(std::move(issue.caused_by)),
+      caused_by(issue.caused_by),
       starts_at(issue.starts_at),
       ends_at(issue.ends_at),
       run{issue.run.uid, issue.run.attempt},
@@ -132,13 +137,11 @@ KeptIssue::KeptIssue(core::Issue issue)
       severity(issue.severity),
       shadow(issue.shadow),
       explicit_expiry(issue.explicit_expiry) {
-  caused_by.shrink_to_fit();
-  const core::Issue& told = issue;
   std::string bytes;
   BytesOut io(bytes);
-  io.text(words_of(told.run));
-  io.text(told.rule);
-  pack_rest(io, told);
+  io.text(words_of(issue.run));
+  io.text(issue.rule);
+  pack_rest(io, issue);
   bytes_ = std::string(bytes.data(), bytes.size());  // no larger than it must be
 }
 
@@ -163,6 +166,21 @@ core::Issue KeptIssue::whole() const {
   out.shadow = shadow;
   out.explicit_expiry = explicit_expiry;
   return out;
+}
+
+template <typename IO, typename Issue>
+void KeptIssue::pack_all(IO& io, Issue& issue) {
+  pack_each(io, issue.labels, issue.caused_by, issue.starts_at, issue.ends_at, issue.run.uid,
+            issue.run.attempt, issue.status, issue.resolution, issue.severity, issue.shadow,
+            issue.explicit_expiry, issue.bytes_);
+}
+
+void KeptIssue::write(BytesOut& io) const { pack_all(io, *this); }
+
+bool KeptIssue::read(BytesIn& io) {
+  pack_all(io, *this);
+  return io.good() && status <= core::IssueStatus::resolved &&
+         resolution <= core::Resolution::rule_changed && severity <= core::Severity::critical;
 }
 
 void KeptIssue::follow(const core::RunRef& of) {

@@ -1,5 +1,5 @@
 // An issue as a router with a million of them keeps it: what routing looks at each time, and the rest
-// as bytes that are read when a message or a record is written.
+// as bytes that are read when a message is written. A record holds them as they are.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,14 @@
 
 namespace tocsin::routing {
 
+class BytesIn;
+class BytesOut;
+
 /// A report of an issue. Members are named as those of core::Issue.
 class KeptIssue {
  public:
   KeptIssue() = default;
-  explicit KeptIssue(core::Issue issue);
+  explicit KeptIssue(const core::Issue& issue);
 
   /// All of it.
   [[nodiscard]] core::Issue whole() const;
@@ -30,13 +33,17 @@ class KeptIssue {
   void change(Edit&& edit) {
     core::Issue issue = whole();
     edit(issue);
-    *this = KeptIssue(std::move(issue));
+    *this = KeptIssue(issue);
   }
   /// The same run, perhaps another attempt, or told of in other words. One that is said again costs
   /// nothing.
   void follow(const core::RunRef& of);
   /// Borrowed until it changes.
   [[nodiscard]] std::string_view rule() const noexcept;
+
+  void write(BytesOut& io) const;
+  /// False: it is not what write() wrote. The rest is read when it is asked for.
+  bool read(BytesIn& io);
 
   struct Run {
     core::RunUid uid;
@@ -54,6 +61,9 @@ class KeptIssue {
   bool explicit_expiry = true;
 
  private:
+  template <typename IO, typename Issue>
+  static void pack_all(IO& io, Issue& issue);
+
   std::string bytes_;  // the run's words, the rule, the rest; empty: a default issue
 };
 

@@ -39,4 +39,7 @@ bool KeptLabels::are(const core::Labels& labels) const noexcept {
   return in.at_end();
 }
 
+void pack(BytesOut& io, const KeptLabels& labels) { io.text(labels.bytes_); }
+void pack(BytesIn& io, KeptLabels& labels) { labels.bytes_ = io.text(); }
+
 }  // namespace tocsin::routing

@@ -9,6 +9,9 @@
 
 namespace tocsin::routing {
 
+class BytesIn;
+class BytesOut;
+
 /// Stands for core::Labels, which it becomes where one is asked for; that makes texts anew.
 class KeptLabels {
  public:
@@ -25,6 +28,9 @@ class KeptLabels {
   [[nodiscard]] std::string_view at(std::string_view name) const noexcept;
   [[nodiscard]] std::string get(std::string_view name) const { return std::string(at(name)); }
   [[nodiscard]] bool are(const core::Labels& labels) const noexcept;
+
+  friend void pack(BytesOut& io, const KeptLabels& labels);
+  friend void pack(BytesIn& io, KeptLabels& labels);
 
  private:
   std::string bytes_;  // name, value, name, …

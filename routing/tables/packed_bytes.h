@@ -1,5 +1,5 @@
-// Values as bytes of this process's memory, one behind the other: never stored, never sent. Whoever
-// reads knows what was written.
+// Values as bytes, one behind the other. Whoever reads knows what was written. They are also stored
+// (issue_record.h): what is written may not change without a new number there.
 #pragma once
 
 #include <bit>
@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/identity.h"
 #include "core/time.h"
 #include "core/value.h"
 
@@ -36,6 +37,7 @@ class BytesOut {
   std::string& out_;
 };
 
+/// Behind the end there are zeros and empty texts, and it is not good() any more.
 class BytesIn {
  public:
   static constexpr bool kReading = true;
@@ -43,23 +45,50 @@ class BytesIn {
 
   std::uint64_t number() {
     std::uint64_t out = 0;
-    for (unsigned shift = 0;; shift += 7) {
+    for (unsigned shift = 0; shift < 64 && !in_.empty(); shift += 7) {
       const auto byte = static_cast<unsigned char>(in_.front());
       in_.remove_prefix(1);
       out |= std::uint64_t{byte & 0x7fU} << shift;
       if (byte < 0x80) return out;
     }
+    fail();
+    return 0;
   }
   std::string_view text() {
     const std::size_t size = number();
+    if (size > in_.size()) fail();
     const std::string_view out = in_.substr(0, size);
-    in_.remove_prefix(size);
+    in_.remove_prefix(out.size());
     return out;
   }
+  /// How many members follow, each of a byte at least.
+  std::size_t count() {
+    const std::size_t out = number();
+    if (out <= in_.size()) return out;
+    fail();
+    return 0;
+  }
+  void fail() noexcept {
+    good_ = false;
+    in_ = {};
+  }
+  [[nodiscard]] bool good() const noexcept { return good_; }
   [[nodiscard]] bool at_end() const noexcept { return in_.empty(); }
+
+  /// One value inside another, to a depth that a stack carries.
+  template <typename Read>
+  void nested(Read&& read) {
+    constexpr int kDeepest = 100;
+    if (depth_ >= kDeepest) return fail();
+    ++depth_;
+    read();
+    --depth_;
+  }
 
  private:
   std::string_view in_;
+  int depth_ = 0;
+  bool good_ = true;
 };
 
 // One list of members for both ways: io is a BytesOut or a BytesIn, `value` const or not.
@@ -84,12 +113,25 @@ inline void pack(BytesOut& io, double value) {
   const auto bits = std::bit_cast<std::uint64_t>(value);
   io.text({reinterpret_cast<const char*>(&bits), sizeof bits});
 }
-inline void pack(BytesIn& io, double& value) { std::memcpy(&value, io.text().data(), 8); }
+inline void pack(BytesIn& io, double& value) {
+  const std::string_view bits = io.text();
+  if (bits.size() != sizeof value) return io.fail();
+  std::memcpy(&value, bits.data(), sizeof value);
+}
 inline void pack(BytesOut& io, const std::string& value) { io.text(value); }
 inline void pack(BytesIn& io, std::string& value) { value = io.text(); }
 inline void pack(BytesOut& io, core::WallTime value) { pack(io, core::nanoseconds(value)); }
 inline void pack(BytesIn& io, core::WallTime& value) {
   value = core::wall_time(unfolded(io.number()));
+}
+
+inline void pack(BytesOut& io, const core::RunUid& uid) {
+  io.text({reinterpret_cast<const char*>(uid.bytes.data()), uid.bytes.size()});
+}
+inline void pack(BytesIn& io, core::RunUid& uid) {
+  const std::string_view bytes = io.text();
+  if (bytes.size() != uid.bytes.size()) return io.fail();
+  std::memcpy(uid.bytes.data(), bytes.data(), bytes.size());
 }
 
 // Declared before any of them calls another one: what they hold is of core and std.
@@ -125,7 +167,7 @@ void pack(BytesOut& io, const std::vector<T>& values) {
 }
 template <typename T>
 void pack(BytesIn& io, std::vector<T>& values) {
-  values.resize(io.number());
+  values.resize(io.count());
   for (T& one : values) pack(io, one);
 }
 template <typename IO, typename A, typename B>

@@ -16,6 +16,7 @@
 #include "core/stop_course.h"
 #include "core/time.h"
 #include "routing/tables/kept_issue.h"
+#include "routing/tables/sequences.h"
 
 namespace tocsin::routing {
 
@@ -45,7 +46,7 @@ struct IssueState {
   /// When it last became another one for the index of firing issues, where that is later: its labels
   /// changed, or its end was heard of after it.
   std::optional<core::WallTime> changed_at;
-  std::map<std::string, std::uint64_t> sequences;  // source → highest seen
+  Sequences sequences;
   /// Ended episodes before the present one of which somebody has still to hear the end: their last
   /// reports, so that an end is told with its own times.
   std::map<std::uint64_t, core::Issue> past;
@@ -54,8 +55,9 @@ struct IssueState {
   // Not stored: when its record was written last, so that what is only said again writes none.
   core::WallTime saved_at{};
   // Linked by restored():
-  std::vector<Group*> groups;        // where it is a member; stored by their hashes
-  std::vector<const Route*> leaves;  // of its present labels
+  std::vector<Group*> groups;  // where it is a member; stored by their hashes
+  const std::vector<const Route*>* leaves =
+      nullptr;  // of its present labels; null: not asked for yet
 };
 
 /// What one integration was told about one group. Record `log/<group hash>/<integration id>`.

@@ -1,6 +1,8 @@
 #include "routing/tables/state_codec.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -9,6 +11,7 @@
 #include "core/fields/out.h"
 #include "core/fields/run_told.h"
 #include "core/fields/stop_course.h"
+#include "routing/tables/issue_record.h"
 
 namespace tocsin::routing {
 
@@ -18,6 +21,7 @@ using core::Nanoseconds;
 using core::Number;
 using core::Of;
 using core::Result;
+using core::Status;
 using core::WallTime;
 
 namespace {
@@ -37,8 +41,9 @@ void fields(A& io, Of<A, Newest>& newest) {
 /// What grows with the number of issues is a list: objects are bounded in keys. `newest`: where it is
 /// another report than the one that the issue's words come from.
 template <typename A>
-void issue_fields(A& io, Of<A, IssueState>& state, Of<A, std::optional<Newest>>& newest,
-                  Of<A, std::vector<std::uint64_t>>& past,
+void issue_fields(A& io, Of<A, IssueState>& state,
+                  Of<A, std::map<std::string, std::uint64_t>>& sequences,
+                  Of<A, std::optional<Newest>>& newest, Of<A, std::vector<std::uint64_t>>& past,
                   Of<A, std::vector<std::string>>& groups) {
   io.field("episode", state.episode, "", How::required);
   io.field("firing", state.firing, "", How::required);
@@ -46,7 +51,7 @@ void issue_fields(A& io, Of<A, IssueState>& state, Of<A, std::optional<Newest>>&
   io.field("expiry_explicit", state.expiry_explicit, "", How::required);
   io.field("last_transition", Nanoseconds{state.last_transition}, "", How::required);
   io.field("changed_at", Nanoseconds{state.changed_at}, "", How::omit_if_empty);
-  io.rows("sequences", state.sequences);
+  io.rows("sequences", sequences);
   io.field("newest", newest, "", How::omit_if_empty);
   io.field("past", past);
   io.field("groups", groups, "", How::omit_if_empty);
@@ -143,13 +148,6 @@ void fields(A& io, Of<A, RunState>& run) {
 namespace {
 
 /// An issue on a line of its own.
-struct Stored {
-  const core::Issue& issue;
-};
-template <typename A>
-void fields(A& io, const Stored& stored) {
-  core::event_fields(io, stored.issue);
-}
 struct Restored {
   core::Issue issue;
 };
@@ -160,12 +158,13 @@ void fields(A& io, Restored& restored) {
 /// The first line: what the router knows beside the issues.
 struct IssueHead {
   IssueState state;
+  std::map<std::string, std::uint64_t> sequences;
   std::optional<Newest> newest;
   std::vector<std::uint64_t> past;  // episodes of the lines behind the first issue
 };
 template <typename A>
 void fields(A& io, IssueHead& head) {
-  issue_fields(io, head.state, head.newest, head.past, head.state.joined);
+  issue_fields(io, head.state, head.sequences, head.newest, head.past, head.state.joined);
 }
 
 template <typename T>
@@ -189,36 +188,16 @@ std::string_view next_line(std::string_view& text) {
 
 }  // namespace
 
-std::string encode(const IssueState& state) {
-  std::vector<std::uint64_t> past;
-  past.reserve(state.past.size());
-  for (const auto& [episode, issue] : state.past) past.push_back(episode);
-  std::string out;
-  core::JsonText text(out);
-  core::Out<core::JsonText, core::Form::record> io(text);
-  text.open_object();
-  std::vector<std::string> groups;
-  groups.reserve(state.groups.size());
-  for (const Group* group : state.groups) groups.push_back(group->hash);
-  std::sort(groups.begin(), groups.end());
-  const core::Issue issue = state.issue.whole();
-  const Newest own = own_place(issue);
-  const auto newest = state.newest == own ? std::nullopt : std::optional(state.newest);
-  issue_fields(io, state, newest, past, groups);
-  text.close_object();
-  out += '\n';
-  io.write(Stored{issue});
-  for (const auto& [episode, report] : state.past) {
-    out += '\n';
-    io.write(Stored{report});
-  }
-  return out;
-}
+std::string encode(const IssueState& state) { return write_issue_record(state); }
 
-Result<IssueState> decode_issue_state(std::string_view value) {
+namespace {
+
+/// As an earlier day wrote it.
+Status read_issue_lines(std::string_view value, IssueState& out) {
   Result<IssueHead> head = decoded<IssueHead>(next_line(value));
   if (!head) return head.error();
-  IssueState out = std::move(head->state);
+  out = std::move(head->state);
+  for (const auto& [source, sequence] : head->sequences) out.sequences[source] = sequence;
   core::Issue issue;
   for (std::size_t i = 0; i <= head->past.size(); ++i) {
     if (value.empty()) return Error{core::Code::data_loss, "an issue is missing in the record"};
@@ -227,11 +206,21 @@ Result<IssueState> decode_issue_state(std::string_view value) {
     (i == 0 ? issue : out.past[head->past[i - 1]]) = std::move(restored->issue);
   }
   out.newest = head->newest.value_or(own_place(issue));
-  const bool resolved = issue.status == core::IssueStatus::resolved;
-  if (resolved == out.firing || (resolved && !issue.ends_at)) {
+  out.issue = KeptIssue(issue);
+  return core::ok();
+}
+
+}  // namespace
+
+Result<IssueState> decode_issue_state(std::string_view value) {
+  IssueState out;
+  const Status read =
+      is_issue_record(value) ? read_issue_record(value, out) : read_issue_lines(value, out);
+  if (!read) return read.error();
+  const bool resolved = out.issue.status == core::IssueStatus::resolved;
+  if (resolved == out.firing || (resolved && !out.issue.ends_at)) {
     return Error{core::Code::data_loss, "the issue's status contradicts its record"};
   }
-  out.issue = KeptIssue(std::move(issue));
   return out;
 }
 

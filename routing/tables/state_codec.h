@@ -1,6 +1,6 @@
 // The router's state as records of the compacted topic `router-state`: keys `<kind>/<id>`, values
-// JSON (an issue's record: one JSON line, then a line for the issue and for each earlier episode
-// that is still needed, each an event of core/fields/).
+// JSON. An issue's record is bytes (issue_record.h); once it was one JSON line, then a line for the
+// issue and for each earlier episode that is still needed, each an event of core/fields/.
 #pragma once
 
 #include <string>

@@ -81,6 +81,13 @@ class Table {
     kept = std::move(entity);
     return core::ok();
   }
+  /// Before the first change: it is not there, and no record has to say so.
+  void restore_gone(std::string_view key) {
+    const auto found = slots_.find(key);
+    if (found == slots_.end()) return;
+    size_ -= found->second.entity ? 1 : 0;
+    slots_.erase(found);
+  }
   /// The records of what has changed, ascending.
   void take(std::vector<StateRecord>& out) {
     std::sort(changed_.begin(), changed_.end(),

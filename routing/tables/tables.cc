@@ -43,6 +43,10 @@ std::optional<Status> Tables::restore(std::string_view kind, std::string_view re
   return found->restore(*this, rest, value);
 }
 
+void Tables::restore_gone(std::string_view kind, std::string_view rest) {
+  if (kept_as_read(kind)) issues.restore_gone(rest);
+}
+
 void Tables::link() {
   dedup.restored();
   issues.restored();

@@ -56,6 +56,10 @@ class Tables {
   /// kind is of no table here. data_loss: its value cannot be read.
   std::optional<core::Status> restore(std::string_view kind, std::string_view rest,
                                       std::string_view value);
+  /// The record that was restored last was taken back. Only of kinds that are kept_as_read().
+  void restore_gone(std::string_view kind, std::string_view rest);
+  /// May their records be restored as they are read, an older one before a newer one?
+  static bool kept_as_read(std::string_view kind) noexcept { return kind == "issue"; }
   /// All records are there: issues, groups, runs and logs know each other.
   void link();
   /// Records of what has changed since the last call.

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "core/issue.h"
 #include "core/run_told.h"
@@ -19,6 +20,16 @@ struct IssueView {
   bool firing = false;
   std::uint64_t episodes = 0;  // since it was first seen
   core::WallTime last_transition{};
+};
+
+/// Of an issue that fires, what costs nothing to tell. Borrowed for the call.
+struct FiringView {
+  const std::string& issue_key;
+  std::uint64_t episode = 0;
+  core::RunUid run;
+  std::uint32_t attempt = 0;
+  std::string_view rule;
+  bool shadow = false;
 };
 
 /// What is known of a run: its newest attempt, by its own job events or by issues, whichever named

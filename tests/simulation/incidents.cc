@@ -1,12 +1,12 @@
 #include "tests/simulation/incidents.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "ingest/ingest.h"
+#include "routing/tables/state_codec.h"
 #include "tests/simulation/broker_log.h"
 
 namespace tocsin::simulation {
@@ -28,13 +28,11 @@ std::vector<Notification> told(World& world) {
   return out;
 }
 
-/// Has the issue ended so short a time ago that its group may not have been looked at since?
-bool ended_lately(const std::string& head, World& world) {
-  constexpr std::string_view kTransition = "\"last_transition\":";
-  const std::size_t at = head.find(kTransition);
-  if (at == std::string::npos) return false;
-  const auto ended = std::strtoll(head.c_str() + at + kTransition.size(), nullptr, 10);
-  return core::wall_time(ended) + 1min > world.now();
+/// Does it fire, or did it end so short a time ago that its group may not have been looked at since?
+bool fires(const core::OutRecord& record, World& world) {
+  if (!record.value) return false;
+  const auto state = routing::decode_issue_state(*record.value);
+  return state && (state->firing || state->last_transition + 1min > world.now());
 }
 
 /// Keys of the issues that fire as far as the router knows, or did a moment ago.
@@ -45,11 +43,7 @@ std::set<std::string> firing(World& world) {
     if (!stored.record.key.starts_with(kIssue)) continue;
     const std::string key = stored.record.key.substr(kIssue.size());
     out.erase(key);
-    const std::string head =
-        stored.record.value ? stored.record.value->substr(0, stored.record.value->find('\n')) : "";
-    if (head.find("\"firing\":true") != std::string::npos || ended_lately(head, world)) {
-      out.insert(key);
-    }
+    if (fires(stored.record, world)) out.insert(key);
   }
   return out;
 }

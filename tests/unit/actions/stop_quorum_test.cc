@@ -48,7 +48,12 @@ struct GuardBench : Workbench {
     approvals.name_place(environment.place);
     firing.complete();
   }
-  void fires(const core::NotifiedIssue& one) { firing.began(one.issue_key, 1, one.issue); }
+  void fires(const core::NotifiedIssue& one) { fires(one, 1); }
+  void fires(const core::NotifiedIssue& one, std::uint64_t episode) {
+    const core::Issue& issue = one.issue;
+    firing.began(one.issue_key, episode,
+                 {issue.run.uid, issue.run.attempt, issue.rule, issue.shadow});
+  }
   void runs(const std::string& job) {
     const auto one = found_by("x", job).issue;
     running.push_back({one.run, {{"job", job}, {"env", "prod"}}});
@@ -219,7 +224,7 @@ TEST(StopRecovery, WhatFiresAgainAsksAgain) {
   bench.clock.advance(5min);
   auto again = found_by("loss_nan");
   again.episode = 2;
-  bench.firing.began(again.issue_key, 2, again.issue);
+  bench.fires(again, 2);
   const auto out = deliver(*stop, about(again));
   EXPECT_EQ(out.code, "awaiting_approval");
   EXPECT_EQ(bench.newest().asked_at, kStart + 5min);

@@ -90,7 +90,11 @@ TEST(Dedup, AnEventThatComesAgainAfterTheWindowIsNewAndRememberedAnew) {
 
 TEST(Dedup, SaysWhatItCannotRead) {
   Dedup dedup(1h, 100);
-  for (const char* value : {"", "12x", "{}", "{\"seen\":[]}", "{\"seen\":7}", "{"}) {
+  const std::string half =
+      R"({"seen":[["aaaaaaaaaaaaaaaaaaaaaaaaaa",5],["aaaa!aaaaaaaaaaaaaaaaaaaaa",6]]})";
+  for (const std::string& value :
+       {std::string(), std::string("12x"), std::string("12"), std::string("{}"),
+        std::string(R"({"seen":[]})"), std::string(R"({"seen":7})"), std::string("{"), half}) {
     EXPECT_FALSE(dedup.restore("a", value)) << value;
   }
   EXPECT_EQ(dedup.size(), 0U);

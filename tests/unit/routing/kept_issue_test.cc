@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "core/fields/message_text.h"
+#include "core/fields/notification.h"
 #include "routing/tables/kept_issue.h"
 #include "tests/unit/ingest/any_event.h"
 #include "tests/unit/ingest/event_equality.h"
@@ -30,6 +32,18 @@ RC_GTEST_PROP(KeptIssueProperty, AChangeOfTheRunIsOneOfTheWhole, ()) {
   kept.follow(run);
   issue.run = run;
   expect_same(kept.whole(), issue);
+}
+
+RC_GTEST_PROP(KeptIssueProperty, AMessageAsTextIsTheTextOfItsValue, ()) {
+  const core::Notification message = ingest::any::notification();
+  for (const core::NotifiedIssue& one : message.issues) {
+    std::string text;
+    core::append_message(text, one);
+    RC_ASSERT(text == core::to_json(core::message_value(one)));
+  }
+  std::string labels;
+  core::append_message(labels, message.group_labels);
+  RC_ASSERT(labels == core::to_json(core::message_value(message.group_labels)));
 }
 
 RC_GTEST_PROP(KeptIssueProperty, OtherLabelsAreNotTaken, ()) {

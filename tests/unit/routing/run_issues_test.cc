@@ -27,6 +27,28 @@ TEST_F(RunIssues, TheEndOfAJobResolvesItsIssues) {
   EXPECT_THAT(h.said(), ElementsAre("first open oncall 2/0", "some_resolved update oncall 1/1"));
 }
 
+TEST_F(RunIssues, AnIssueThatGoesOnInAnotherRunEndsWithThatOne) {
+  const std::string other = "00000000-8c1f-5278-82e3-ea3595bc5999";
+  const core::Labels disk{{"rule", "disk_full"}, {"host", "a"}};
+  const auto in_run = [&](const std::string& run) {
+    core::Issue report = h.issue(disk, IssueStatus::firing);
+    report.run.uid = *core::parse_run_uid(run);
+    report.run.attempt = 1;
+    return report;
+  };
+  h.job(JobPhase::started, 1);
+  h.report(in_run(kRun));
+  h.report(in_run(other));
+  h.job(JobPhase::ended, 1);
+  EXPECT_TRUE(view(disk).firing) << "it was the run before";
+  h.job(JobPhase::started, 2);
+  core::Issue back = in_run(kRun);
+  back.run.attempt = 2;
+  h.report(back);
+  h.job(JobPhase::ended, 2);
+  EXPECT_FALSE(view(disk).firing);
+}
+
 TEST_F(RunIssues, AHigherAttemptSupersedesTheIssuesOfLowerOnes) {
   h.job(JobPhase::started, 1);
   h.fire(kRunA);

@@ -1,0 +1,51 @@
+// The highest number that each source of an issue's reports has given. Nearly always there is one
+// source, so they lie in a list.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tocsin::routing {
+
+/// Ascending by source; named as a map of them would be.
+class Sequences {
+ public:
+  using Entry = std::pair<std::string, std::uint64_t>;
+  using const_iterator = std::vector<Entry>::const_iterator;
+
+  Sequences() = default;
+  Sequences(std::initializer_list<Entry> entries) {
+    for (const Entry& one : entries) (*this)[one.first] = one.second;
+  }
+
+  std::uint64_t& operator[](std::string_view source) {
+    const auto at = std::lower_bound(all_.begin(), all_.end(), source, before);
+    if (at != all_.end() && at->first == source) return at->second;
+    return all_.emplace(at, source, 0)->second;
+  }
+  [[nodiscard]] const_iterator find(std::string_view source) const {
+    const auto at = std::lower_bound(all_.begin(), all_.end(), source, before);
+    return at != all_.end() && at->first == source ? at : all_.end();
+  }
+  void erase(std::string_view source) {
+    if (const auto at = find(source); at != end()) erase(at);
+  }
+  void erase(const_iterator at) { all_.erase(at); }
+  [[nodiscard]] const_iterator begin() const { return all_.begin(); }
+  [[nodiscard]] const_iterator end() const { return all_.end(); }
+  [[nodiscard]] std::size_t size() const { return all_.size(); }
+  friend bool operator==(const Sequences&, const Sequences&) = default;
+
+ private:
+  static bool before(const Entry& one, std::string_view source) { return one.first < source; }
+
+  std::vector<Entry> all_;
+};
+
+}  // namespace tocsin::routing
