@@ -164,6 +164,25 @@ HttpAnswer show_ranks(ApiDesk& desk, const ApiCall& call) {
                          {"items", std::move(items)}});
 }
 
+// Microseconds.
+struct LoopSum {
+  ValueList attempts;
+  double interrupted = 0;
+  double reached = 0;
+};
+
+LoopSum sum_of(const std::vector<insights::LoopPart>& parts) {
+  LoopSum out;
+  for (const insights::LoopPart& part : parts) {
+    if (out.reached > 0) out.interrupted += std::max(0.0, part.begin - out.reached);
+    out.reached = std::max(out.reached, part.end);
+    out.attempts.push_back(ValueMap{{"attempt", part.attempt},
+                                    {"loop_start", micro_text(part.begin)},
+                                    {"loop_end", micro_text(part.end)}});
+  }
+  return out;
+}
+
 // What was before the first step of the run is initialization, behind the last one finalization, and
 // between two attempts nothing ran.
 HttpAnswer show_phases(ApiDesk& desk, const ApiCall& call) {
@@ -183,16 +202,9 @@ HttpAnswer show_phases(ApiDesk& desk, const ApiCall& call) {
   };
   auto began = run ? time_of(run->started) : std::nullopt;
   auto ended = run ? time_of(run->ended) : std::nullopt;
-  double interrupted = 0;
-  ValueList attempts;
-  double reached = 0;
-  for (const insights::LoopPart& part : parts) {
-    if (reached > 0) interrupted += std::max(0.0, part.begin - reached);
-    reached = std::max(reached, part.end);
-    attempts.push_back(ValueMap{{"attempt", part.attempt},
-                                {"loop_start", micro_text(part.begin)},
-                                {"loop_end", micro_text(part.end)}});
-  }
+  LoopSum loop = sum_of(parts);
+  const double interrupted = loop.interrupted;
+  const double reached = loop.reached;
   if (ended) ended = std::max(*ended, reached);  // the first worker that says so ends a run
   const auto text_of = [](const std::optional<double>& micros) {
     return micros ? Value(micro_text(*micros)) : Value();
@@ -212,7 +224,7 @@ HttpAnswer show_phases(ApiDesk& desk, const ApiCall& call) {
   body.emplace_back("training_loop", first ? seconds(*last - *first - interrupted) : Value());
   body.emplace_back("interrupted", seconds(interrupted));
   body.emplace_back("finalization", ended && last ? seconds(*ended - *last) : Value());
-  body.emplace_back("attempts", std::move(attempts));
+  body.emplace_back("attempts", std::move(loop.attempts));
   return answered(desk, std::move(body));
 }
 
