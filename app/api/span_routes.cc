@@ -18,11 +18,11 @@ using core::ValueMap;
 
 constexpr std::int64_t kLatestMicro = std::int64_t{1} << 53;
 constexpr std::int64_t kMostSteps = 1000;
-constexpr std::int64_t kUsualSteps = 30;
+constexpr std::int64_t kUsualLastSteps = 30;
 constexpr std::int64_t kUsualRankSteps = 100;
 constexpr std::int64_t kMostBarColumns = 4000;
 constexpr std::int64_t kUsualBarColumns = 1000;
-constexpr std::int64_t kMostLanes = 512;
+constexpr std::int64_t kMostSpanLanes = 512;
 constexpr std::int64_t kUsualLanes = 64;
 constexpr std::int64_t kUsualOperations = 10;
 constexpr std::int64_t kMostOperationsShown = 500;
@@ -32,16 +32,18 @@ std::string micro_text(double micros) {
   return core::to_rfc3339(core::WallTime(std::chrono::duration_cast<core::WallTime::duration>(
       std::chrono::microseconds(static_cast<std::int64_t>(micros)))));
 }
-ValueList texts(const std::vector<std::string>& all) {
+ValueList span_texts(const std::vector<std::string>& all) {
   ValueList out;
   for (const std::string& one : all) out.emplace_back(one);
   return out;
 }
-HttpAnswer answered(ApiDesk& desk, ValueMap body) {
+HttpAnswer answered_spans(ApiDesk& desk, ValueMap body) {
   body.emplace_back("as_of", core::to_rfc3339(desk.clock.now()));
   return {200, core::to_json(body) + "\n"};
 }
-Value maybe(const std::optional<double>& number) { return number ? Value(*number) : Value(); }
+Value number_or_null(const std::optional<double>& number) {
+  return number ? Value(*number) : Value();
+}
 
 // Bars are [microseconds behind `from`, microseconds, name, step, spans]; an instant has no length.
 ValueMap lane_value(const insights::SpanLane& lane, std::int64_t from) {
@@ -69,7 +71,7 @@ HttpAnswer show_spans(ApiDesk& desk, const ApiCall& call) {
   if (call.query.value("to")) ask.to = number_in(call.query, "to", 0);
   if (ask.from && ask.to && *ask.from >= *ask.to)
     return problem(400, "invalid-parameter", "to: expected a time behind from", "to");
-  ask.steps = number_in(call.query, "last", kUsualSteps);
+  ask.steps = number_in(call.query, "last", kUsualLastSteps);
   ask.columns = number_in(call.query, "cols", kUsualBarColumns);
   ask.lanes = static_cast<std::size_t>(number_in(call.query, "limit", kUsualLanes));
   HttpAnswer refusal;
@@ -82,15 +84,15 @@ HttpAnswer show_spans(ApiDesk& desk, const ApiCall& call) {
   ValueList lanes;
   for (const insights::SpanLane& lane : answer->lanes)
     lanes.emplace_back(lane_value(lane, answer->from));
-  return answered(desk, {{"from", answer->from},
-                         {"to", answer->to},
-                         {"names", texts(answer->names)},
-                         {"tracks", texts(answer->tracks)},
-                         {"workers", texts(answer->workers)},
-                         {"lanes", std::move(lanes)},
-                         {"left_out", static_cast<std::int64_t>(answer->left_out)},
-                         {"cut", answer->cut},
-                         {"spans_gone", gone}});
+  return answered_spans(desk, {{"from", answer->from},
+                               {"to", answer->to},
+                               {"names", span_texts(answer->names)},
+                               {"tracks", span_texts(answer->tracks)},
+                               {"workers", span_texts(answer->workers)},
+                               {"lanes", std::move(lanes)},
+                               {"left_out", static_cast<std::int64_t>(answer->left_out)},
+                               {"cut", answer->cut},
+                               {"spans_gone", gone}});
 }
 
 HttpAnswer show_steps(ApiDesk& desk, const ApiCall& call) {
@@ -100,7 +102,7 @@ HttpAnswer show_steps(ApiDesk& desk, const ApiCall& call) {
   if (!reader) return refusal;
   const auto steps =
       insights::ask_steps(*reader, uid, std::string(call.query.value("worker").value_or(".*")),
-                          number_in(call.query, "last", kUsualSteps));
+                          number_in(call.query, "last", kUsualLastSteps));
   if (!steps) return refused_ask(steps.error());
   if (const auto status = reader->failure(); !status) return problem(status.error());
   ValueList items;
@@ -116,7 +118,7 @@ HttpAnswer show_steps(ApiDesk& desk, const ApiCall& call) {
                              {"seconds", line.seconds},
                              {"phases", std::move(phases)}});
   }
-  return answered(desk, {{"items", std::move(items)}});
+  return answered_spans(desk, {{"items", std::move(items)}});
 }
 
 ValueMap rank_value(const insights::RankLine& rank, const std::vector<double>& late) {
@@ -131,11 +133,11 @@ ValueMap rank_value(const insights::RankLine& rank, const std::vector<double>& l
                   {"data_wait", rank.data_wait},
                   {"other", rank.other},
                   {"idle", rank.idle},
-                  {"overlap", maybe(rank.overlap)},
-                  {"lateness", maybe(rank.lateness)},
+                  {"overlap", number_or_null(rank.overlap)},
+                  {"lateness", number_or_null(rank.lateness)},
                   {"most_late", rank.most_late},
                   {"last_of", rank.last_of},
-                  {"without", maybe(rank.without)},
+                  {"without", number_or_null(rank.without)},
                   {"late", std::move(by_step)}};
 }
 
@@ -157,11 +159,11 @@ HttpAnswer show_ranks(ApiDesk& desk, const ApiCall& call) {
   ValueList items;
   for (std::size_t at = 0; at < answer->ranks.size(); ++at)
     items.emplace_back(rank_value(answer->ranks[at], answer->late[at]));
-  return answered(desk, {{"from", answer->from},
-                         {"to", answer->to},
-                         {"common", answer->common},
-                         {"spans", answer->spans},
-                         {"items", std::move(items)}});
+  return answered_spans(desk, {{"from", answer->from},
+                               {"to", answer->to},
+                               {"common", answer->common},
+                               {"spans", answer->spans},
+                               {"items", std::move(items)}});
 }
 
 // Microseconds.
@@ -225,7 +227,7 @@ HttpAnswer show_phases(ApiDesk& desk, const ApiCall& call) {
   body.emplace_back("interrupted", seconds(interrupted));
   body.emplace_back("finalization", ended && last ? seconds(*ended - *last) : Value());
   body.emplace_back("attempts", std::move(loop.attempts));
-  return answered(desk, std::move(body));
+  return answered_spans(desk, std::move(body));
 }
 
 HttpAnswer show_operations(ApiDesk& desk, const ApiCall& call) {
@@ -243,16 +245,16 @@ HttpAnswer show_operations(ApiDesk& desk, const ApiCall& call) {
                              {"calls", line.calls},
                              {"seconds", line.seconds},
                              {"share", line.share}});
-  return answered(desk,
-                  {{"spans", answer.spans}, {"cut", answer.cut}, {"items", std::move(items)}});
+  return answered_spans(
+      desk, {{"spans", answer.spans}, {"cut", answer.cut}, {"items", std::move(items)}});
 }
 
-ApiParameter which_run() {
+ApiParameter span_run() {
   ApiParameter run{"run", ParameterType::text, "its uid, or the beginning of it"};
   run.in_path = true;
   return run;
 }
-ApiParameter which_worker() {
+ApiParameter span_worker() {
   return {"worker", ParameterType::regex, "regular expression of the worker's whole name"};
 }
 ApiParameter last_parameter(std::int64_t usual) {
@@ -261,18 +263,18 @@ ApiParameter last_parameter(std::int64_t usual) {
 }
 
 std::vector<ApiParameter> span_parameters() {
-  return {which_run(),
+  return {span_run(),
           {"track", ParameterType::regex, "regular expression of the whole track, such as phase"},
-          which_worker(),
+          span_worker(),
           integer_parameter("from", "first microsecond, UTC; the last steps if not given", 0,
                             kLatestMicro),
           integer_parameter("to", "the microsecond behind the last one", 0, kLatestMicro),
-          last_parameter(kUsualSteps),
+          last_parameter(kUsualLastSteps),
           integer_parameter("cols",
                             "what is shorter than one of so many columns is merged; 1000 if "
                             "not given",
                             1, kMostBarColumns),
-          integer_parameter("limit", "at most so many lanes; 64 if not given", 1, kMostLanes)};
+          integer_parameter("limit", "at most so many lanes; 64 if not given", 1, kMostSpanLanes)};
 }
 
 }  // namespace
@@ -292,7 +294,7 @@ std::vector<ApiRoute> span_routes(ApiDesk& desk) {
            ApiRole::viewer,
            "Show what the last steps of a run spent their time on",
            [&desk](const ApiCall& call) { return show_steps(desk, call); },
-           {which_run(), which_worker(), last_parameter(kUsualSteps)},
+           {span_run(), span_worker(), last_parameter(kUsualLastSteps)},
            {},
            {{200, "the steps", "StepPhases"}}},
           {"GET",
@@ -300,7 +302,7 @@ std::vector<ApiRoute> span_routes(ApiDesk& desk) {
            ApiRole::viewer,
            "Show what each rank spent its time on, and how late it ended its steps",
            [&desk](const ApiCall& call) { return show_ranks(desk, call); },
-           {which_run(), integer_parameter("from", "first step of training", 0, kLatestStep),
+           {span_run(), integer_parameter("from", "first step of training", 0, kLatestStep),
             integer_parameter("to", "the step behind the last one", 0, kLatestStep),
             last_parameter(kUsualRankSteps)},
            {},
@@ -310,7 +312,7 @@ std::vector<ApiRoute> span_routes(ApiDesk& desk) {
            ApiRole::viewer,
            "Show how long a run initialized, trained, stood still and finished",
            [&desk](const ApiCall& call) { return show_phases(desk, call); },
-           {which_run()},
+           {span_run()},
            {},
            {{200, "the phases", "RunPhases"}}},
           {"GET",
@@ -318,8 +320,8 @@ std::vector<ApiRoute> span_routes(ApiDesk& desk) {
            ApiRole::viewer,
            "List the operations that took most time on GPUs and CPUs",
            [&desk](const ApiCall& call) { return show_operations(desk, call); },
-           {which_run(), integer_parameter("limit", "at most so many of a device; 10 if not given",
-                                           1, kMostOperationsShown)},
+           {span_run(), integer_parameter("limit", "at most so many of a device; 10 if not given",
+                                          1, kMostOperationsShown)},
            {},
            {{200, "the operations", "Operations"}}}};
 }

@@ -10,8 +10,8 @@
 namespace tocsin::insights {
 namespace {
 
-constexpr double kSpanNanosOfAMicro = 1000;
-constexpr double kSpanNanosOfASecond = 1e9;
+constexpr double kNanosOfOneMicro = 1000;
+constexpr double kNanosOfOneSecond = 1e9;
 constexpr std::size_t kMostNames = 10'000;    // of spans, of a run
 constexpr std::size_t kMostWorkers = 20'000;  // remembered; what is forgotten is read again
 constexpr std::size_t kMostPhases = 64;       // of a step
@@ -71,11 +71,11 @@ void SpanFold::take_spans(const core::FrameView& frame, const SegmentOf& segment
   const core::Mode mode = frame.header().mode;
   for (std::size_t at = 0; at < frame.rows(); ++at) {
     const core::SpanRow row = frame.span(at);
-    const double start = static_cast<double>(row.start) / kSpanNanosOfAMicro;
+    const double start = static_cast<double>(row.start) / kNanosOfOneMicro;
     const double length = static_cast<double>(std::max<std::int64_t>(0, row.duration));
     const NameHalves name = halves_of(row.name);
     std::array<double, span_column_of::columns> values{};
-    values[span_column_of::end] = start + length / kSpanNanosOfAMicro;
+    values[span_column_of::end] = start + length / kNanosOfOneMicro;
     values[span_column_of::start] = start;
     values[span_column_of::nanos] = static_cast<double>(row.duration);
     values[span_column_of::name_high] = name.high;
@@ -108,7 +108,7 @@ void SpanFold::end_step(Worker& worker, core::Mode mode, SeriesWriter& into) {
     const std::string text = "phase/" + known->second;
     const std::uint64_t hash = core::name_hash(text);
     into.name(worker.segment.run, FamilyKind::scalar, {hash, text, core::Role::other, "s", -1});
-    const std::array<double, 2> values{sum / kSpanNanosOfASecond, phases.time};
+    const std::array<double, 2> values{sum / kNanosOfOneSecond, phases.time};
     into.add(worker.segment, FamilyKind::scalar, hash, mode, phases.step, values);
   }
   phases.time = 0;
@@ -132,8 +132,8 @@ void SpanFold::take(const core::FrameView& frame, const core::FrameBody& body, S
       end_step(worker->second, header.mode, into);
   }
   if (header.kind != core::FrameKind::span) return;
-  constexpr std::int64_t kWholeMicro = 1000;
-  into.heard(header.run, header.time / kWholeMicro);
+  constexpr std::int64_t kWholeNanosOfAMicro = 1000;
+  into.heard(header.run, header.time / kWholeNanosOfAMicro);
   const bool numbered = (header.flags & core::frame_flag::kUnsequenced) == 0;
   if (numbered && !into.is_new(into.segment(segment), header.shard, header.sequence)) return;
   take_spans(frame, segment, into);

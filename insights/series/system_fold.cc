@@ -227,6 +227,12 @@ void SystemFold::fold_samples(Turn& turn, const std::vector<Sample>& samples) {
 void SystemFold::fold(Agent& agent, Sweep& sweep, SeriesWriter& into) {
   const std::int64_t time = std::exchange(sweep.time, -1);
   const std::vector<Sample> samples = std::exchange(sweep.samples, {});
+  // What the agent told another run, or nobody, before that comes first: when it begins to serve a run
+  // its sweeps go elsewhere.
+  for (auto next = agent.sweeps.begin(); next != agent.sweeps.end(); ++next) {
+    const std::int64_t older = next->second.time;
+    if (older >= 0 && older < time) fold(agent, next->second, into);
+  }
   if (time <= agent.folded || samples.empty()) return;  // another run's partition brought it before
   agent.folded = time;
   agent.changed = true;

@@ -147,17 +147,20 @@ def test_spans_and_their_shares_are_those_of_the_frames(profiled):
         answer = asked(one, f"/api/v1/runs/{uid}/spans", **{"from": lo, "to": hi})
         for rank in (0, 1):
             for track in ("phase", "op.cpu"):
-                inside = [(name, max(start, lo * 1000), min(end, hi * 1000)) for name, start, end in truth.of(rank, track) if start < hi * 1000 and end > lo * 1000]
+                def within(edge):  # nanoseconds: the store tells times to a quarter of a microsecond
+                    return [(name, max(start, lo * 1000), min(end, hi * 1000)) for name, start, end in truth.of(rank, track) if start < hi * 1000 + edge and end > lo * 1000 - edge]
+                inside, least, most = within(0), within(-1000), within(1000)
                 lane = next((lane for lane in answer["lanes"] if (lane["rank"], lane["track"]) == (rank, track)), None)
-                assert (lane["spans"] if lane else 0) == len(inside)
+                assert len(least) <= (lane["spans"] if lane else 0) <= len(most)
                 if not lane:
                     continue
-                assert sum(bar[4] for bar in lane["bars"]) == len(inside)
+                assert sum(bar[4] for bar in lane["bars"]) == lane["spans"]
                 for share in lane["shares"]:
                     parts = [(start, end) for name, start, end in inside if name == answer["names"][share["name"]]]
-                    assert share["calls"] == len(parts)
-                    assert share["seconds"] == pytest.approx(sum(end - start for start, end in parts) / 1e9, abs=2e-6 * len(parts))
-                    assert share["share"] == pytest.approx(union(parts) / ((hi - lo) * 1000), abs=2e-6 * len(parts) / ((hi - lo) / 1e6))
+                    called = [sum(one[0] == answer["names"][share["name"]] for one in some) for some in (least, most)]
+                    assert called[0] <= share["calls"] <= called[1]
+                    assert share["seconds"] == pytest.approx(sum(end - start for start, end in parts) / 1e9, abs=2e-6 * (1 + len(parts)))
+                    assert share["share"] == pytest.approx(union(parts) / ((hi - lo) * 1000), abs=2e-6 * (1 + len(parts)) / ((hi - lo) / 1e6))
     merged = asked(one, f"/api/v1/runs/{uid}/spans", cols=20)
     assert all(len(lane["bars"]) <= 60 and sum(bar[4] for bar in lane["bars"]) == lane["spans"] for lane in merged["lanes"])
 

@@ -136,6 +136,17 @@ TEST_F(SystemStoreTest, ANodeThatServesTwoRunsIsKeptOnceAndBothFindIt) {
   EXPECT_EQ(reader()->size().runs, 2);
 }
 
+TEST_F(SystemStoreTest, NoSampleIsLostWhenAnAgentBeginsToServeARun) {
+  core::FrameHeader nobody = agent();
+  nobody.run = {};
+  tell(nobody);
+  for (std::int64_t at = 0; at < 30; ++at)
+    sweep(at < 10 ? nobody : at < 20 ? agent() : nobody, kBegin + at * 200, readings(at));
+  rest();
+  commit();
+  EXPECT_EQ(system("system\\.cpu\\.busy\\{mean\\}").lines[0].stored, 30);
+}
+
 TEST_F(SystemStoreTest, AfterKill9InTheMiddleOfASweepItAnswersAsIfNothingHadHappened) {
   tell(agent());
   for (std::int64_t at = 0; at < 40; ++at) {
