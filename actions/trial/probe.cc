@@ -167,11 +167,6 @@ void ask_all(core::Action& action, const ConfiguredIntegration& integration,
 
 }  // namespace
 
-bool Probe::passed() const {
-  return std::all_of(places.begin(), places.end(),
-                     [](const ProbedPlace& one) { return one.problem.empty(); });
-}
-
 Probe probe_integration(const ConfiguredIntegration& integration, Environment environment) {
   Probe out{integration.common.id, integration.type, {}, {}};
   if (integration.traits.reads_issues && !integration.config->takes_test_messages()) {

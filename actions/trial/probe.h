@@ -24,9 +24,6 @@ struct Probe {
   std::string type;
   std::string skipped;  // why nothing was asked; empty: `places` holds what was
   std::vector<ProbedPlace> places;
-
-  /// False where a place does not answer. What is skipped has nothing to answer.
-  [[nodiscard]] bool passed() const;
 };
 
 /// Blocks at most a few seconds per place. What writes to topics of the user's is asked by

@@ -35,7 +35,7 @@ INSTANTIATE_TEST_SUITE_P(Worlds, Seeds, testing::Range<std::uint64_t>(1, 1001, 1
 // No storm and no stall: everything is told, nothing is said again before its time.
 TEST(ClockWorlds, AClockThatJumpsByHoursAndBySecondsNeitherStallsNorStorms) {
   std::uint64_t jumps = 0;
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     const SeedReport seed_report = simulate_clocks(seed);
     for (const char* kind : {"clock_back", "clock_forward"}) {
       const auto found = seed_report.faults.find(kind);
