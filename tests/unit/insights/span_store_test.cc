@@ -7,7 +7,7 @@
 namespace tocsin::insights {
 namespace {
 
-constexpr std::int64_t kBegin = 1'700'000'000'000'000'000;  // nanoseconds
+constexpr std::int64_t kSpansBegin = 1'700'000'000'000'000'000;  // nanoseconds
 constexpr std::int64_t kMilli = 1'000'000;
 
 class SpanStoreTest : public FoldFolder {
@@ -27,7 +27,7 @@ class SpanStoreTest : public FoldFolder {
   // A step of 10 ms: 1 ms of waiting, twice 2 ms forward, `backward` ms, the rest is nobody's.
   void train(std::uint32_t rank, std::int64_t step, std::int64_t backward,
              std::int64_t length = 10) {
-    const std::int64_t start = kBegin + step * 20 * kMilli;
+    const std::int64_t start = kSpansBegin + step * 20 * kMilli;
     spans(worker(rank), {span("data_wait", "phase", start, kMilli, step),
                          span("forward", "phase", start + kMilli, 2 * kMilli, step),
                          span("forward", "phase", start + 3 * kMilli, 2 * kMilli, step),
@@ -38,8 +38,8 @@ class SpanStoreTest : public FoldFolder {
                                  std::int64_t columns = 100'000) {
     SpanAsk ask;
     ask.run = core::to_text(run());
-    ask.from = kBegin / 1000 + from * 1000;  // milliseconds from the beginning on
-    ask.to = kBegin / 1000 + to * 1000;
+    ask.from = kSpansBegin / 1000 + from * 1000;  // milliseconds from the beginning on
+    ask.to = kSpansBegin / 1000 + to * 1000;
     ask.columns = columns;
     auto answer = ask_spans(*reader(), ask);
     EXPECT_TRUE(answer);
@@ -54,7 +54,8 @@ TEST_F(SpanStoreTest, PhasesOfAStepAreSummedWhenItIsOver) {
     commit();
     restart();  // in the middle of the run, with steps that were begun
   }
-  spans(worker(), {span("forward", "phase", kBegin + 6 * 20 * kMilli, kMilli, 6)});  // not over
+  spans(worker(),
+        {span("forward", "phase", kSpansBegin + 6 * 20 * kMilli, kMilli, 6)});  // not over
   commit();
   SeriesAsk ask = asked();
   ask.name = "phase/.*";
@@ -72,11 +73,11 @@ TEST_F(SpanStoreTest, PhasesOfAStepAreSummedWhenItIsOver) {
 
 TEST_F(SpanStoreTest, AStepThatWasBegunBeforeKill9IsSummedWhole) {
   tell();
-  spans(worker(), {span("forward", "phase", kBegin, kMilli, 3)});
+  spans(worker(), {span("forward", "phase", kSpansBegin, kMilli, 3)});
   commit();
   restart();
-  spans(worker(), {span("forward", "phase", kBegin + 2 * kMilli, 2 * kMilli, 3)});
-  spans(worker(), {span("forward", "phase", kBegin + 5 * kMilli, kMilli, 4)});
+  spans(worker(), {span("forward", "phase", kSpansBegin + 2 * kMilli, 2 * kMilli, 3)});
+  spans(worker(), {span("forward", "phase", kSpansBegin + 5 * kMilli, kMilli, 4)});
   commit();
   SeriesAsk ask = asked();
   ask.name = "phase/forward";
@@ -91,12 +92,13 @@ TEST_F(SpanStoreTest, EverySpanThatTouchesATimeIsFoundAlsoOneThatHoldsOthers) {
   tell();
   std::vector<core::SpanRow> all;
   for (std::int64_t at = 0; at < 3000; ++at) {
-    all.push_back(span("gemm", "op.gpu/0", kBegin + at * kMilli, kMilli / 2, at / 10));
+    all.push_back(span("gemm", "op.gpu/0", kSpansBegin + at * kMilli, kMilli / 2, at / 10));
     // What holds the ten before it comes behind them.
     if (at % 10 == 9)
-      all.push_back(span("backward", "op.gpu/0", kBegin + (at - 9) * kMilli, 10 * kMilli, at / 10));
+      all.push_back(
+          span("backward", "op.gpu/0", kSpansBegin + (at - 9) * kMilli, 10 * kMilli, at / 10));
     // One is there for a second, and comes last.
-    if (at == 2999) all.push_back(span("forward", "op.gpu/0", kBegin, 1000 * kMilli, 0));
+    if (at == 2999) all.push_back(span("forward", "op.gpu/0", kSpansBegin, 1000 * kMilli, 0));
   }
   for (std::size_t at = 0; at < all.size(); at += 97) {
     spans(worker(), {all.begin() + static_cast<std::ptrdiff_t>(at),
@@ -111,7 +113,7 @@ TEST_F(SpanStoreTest, EverySpanThatTouchesATimeIsFoundAlsoOneThatHoldsOthers) {
     std::size_t truth = 0;
     double gemm = 0;
     for (const core::SpanRow& row : all) {
-      const double start = static_cast<double>(row.start - kBegin) / 1000;
+      const double start = static_cast<double>(row.start - kSpansBegin) / 1000;
       const double end = start + static_cast<double>(row.duration) / 1000;
       if (start >= hi || end <= lo) continue;
       ++truth;
@@ -137,7 +139,7 @@ TEST_F(SpanStoreTest, WhatIsBelowAColumnBecomesOneBarAndIsCounted) {
   tell();
   std::vector<core::SpanRow> all;
   for (std::int64_t at = 0; at < 1000; ++at)
-    all.push_back(span("gemm", "op.gpu/0", kBegin + at * kMilli, kMilli / 2, 0));
+    all.push_back(span("gemm", "op.gpu/0", kSpansBegin + at * kMilli, kMilli / 2, 0));
   spans(worker(), all);
   commit();
   const auto answer = lanes(0, 1000, 100);
@@ -196,7 +198,7 @@ TEST_F(SpanStoreTest, RanksAreToldWhatTheirTimeWentIntoAndWhoIsLate) {
 
 TEST_F(SpanStoreTest, KernelsHideCommunicationThatRunsBesideThem) {
   tell();
-  const std::int64_t start = kBegin;
+  const std::int64_t start = kSpansBegin;
   spans(worker(), {span("gemm", "op.gpu/0", start, 6 * kMilli, 0),
                    span("communication", "communication", start + 4 * kMilli, 4 * kMilli, 0)});
   step_end(worker(), 0, start, start + 10 * kMilli);
