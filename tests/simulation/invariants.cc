@@ -227,7 +227,11 @@ class Checker {
   /// People do not want to hear of it, or did not until a moment ago.
   [[nodiscard]] bool silenced(const core::Issue& issue) const {
     const auto& all = world_.silencers().silences();
+    const auto& faults = world_.scenario().faults;
+    // Behind a clock that was put back lies the end of a silence for as long as it was put back.
+    const bool moved = faults.clock_jump > 0 || faults.clock_hour > 0;
     return std::any_of(all.begin(), all.end(), [&](const Silenced& one) {
+      if (moved && one.rule == issue.rule) return true;
       return one.holds(issue, world_.now()) ||
              one.holds(issue, world_.now() - std::chrono::minutes(1));
     });
