@@ -22,9 +22,9 @@ export function RunScreen({ uid }: { uid: string }) {
               <li key={`${one.key}/${one.episode}`}><Severity of={one.severity} /> <IssueLink issue={one} />
                 <span class="dim"> {one.status === "firing" ? "firing" : "over"}{one.first_sign && ", first sign"}</span></li>))}</ul>}
         </Panel>
+        <div class="columns"><Done stop={answer.stop} /><Told deliveries={answer.deliveries} /></div>
         <div class="columns"><JobTimesPanel uid={answer.run.uid} /><OperationsPanel uid={answer.run.uid} /></div>
         <UsagePanel uid={answer.run.uid} />
-        <div class="columns"><Done stop={answer.stop} /><Told deliveries={answer.deliveries} /></div>
       </>;
     }}</Asked>
   );
