@@ -113,7 +113,10 @@ std::vector<ApiRoute> report_routes(ApiDesk& desk) {
     ApiParameter run{"run", ParameterType::text, "its uid, or the beginning of it"};
     run.in_path = true;
     ApiReply reply{200, "the report of its newest attempt", "RunReport", kind->content_type};
-    if (kind != &kJsonReport) reply.schema = "Text";
+    if (kind == &kNotebookReport)
+      reply.schema = "Notebook";
+    else if (kind != &kJsonReport)
+      reply.schema = "Text";
     out.push_back({"GET",
                    "/api/v1/runs/{run}/report." + std::string(kind->ending),
                    ApiRole::viewer,

@@ -212,6 +212,48 @@ def test_u47_the_analysis_package_needs_nothing_else():
     assert done.returncode == 0 and done.stdout == "kept out\n", done.stderr
 
 
+RESUMED = """
+import os, pickle, signal, sys, time, tocsin
+hook = tocsin.watch(run="again", job="again")
+begin = 0
+if len(sys.argv) > 1:
+    with open(sys.argv[1], "rb") as file:
+        hook.load_state_dict(pickle.load(file))
+    begin = 100
+for step in range(begin, 200):
+    if begin == 0 and step == 100:
+        with open("state", "wb") as file:
+            pickle.dump(hook.state_dict(), file)
+    if begin == 0 and step == 150:
+        time.sleep(1.5)  # what is queued is sent
+        os.kill(os.getpid(), signal.SIGKILL)
+    hook.log(loss=2.0 if begin == 0 else 1.0)
+    hook.step()
+hook.close()
+"""
+
+
+def test_u16_u17_a_resumed_run_is_one_line_with_a_mark(server, browser, tmp_path):
+    one = server(CONFIG.format(journal=tmp_path / "journal"))
+    one.wait_for("ready")
+    first = subprocess.run([sys.executable, "-c", RESUMED], env=environment(tmp_path / "journal"), cwd=tmp_path, timeout=60)
+    assert first.returncode == -9
+    subprocess.run([sys.executable, "-c", RESUMED, "state"], env=environment(tmp_path / "journal"), cwd=tmp_path, check=True, timeout=60)
+    uid = run_with(one, 250)
+    assert uid
+    page = opened(browser, one, f"/runs/{uid}")
+    page.wait_for_selector("#curves .marks:has-text('step 100: a later attempt goes on from here')")
+    assert "last 1 at step 199" in page.inner_text(f"{LOSS} figcaption")
+    assert "replaced by a later attempt" in page.inner_text(f"{LOSS} .keys"), "the replaced part is named"
+    assert page.locator(f"{LOSS} .keys > span").count() == 2, "one line, and what was replaced"
+    page.focus(f"{LOSS} .plot")
+    page.keyboard.press("End")
+    assert page.inner_text(f"{LOSS} .read").startswith("step 199:")
+    before, after = (ink(page, "loss", step) for step in (50, 170))
+    assert min(before) < min(after), "2, then 1"
+    page.context.close()
+
+
 def test_u18_a_reload_and_new_values_keep_zoom_and_place(going, browser):
     one, uid = going
     page = opened(browser, one, f"/runs/{uid}?from=5&to=45")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.test_curves import asked, look, refused
 from tests.e2e.test_tensors import binary, open_page
-from tests.support import profiled_run
+from tests.support import axe, profiled_run
 from tests.support.hook_support import wait_for
 from tests.support.profiled_run import CORES, GPUS, NODE, SampleTruth, SpanTruth, union
 from tests.support.program import Server
@@ -207,6 +207,11 @@ def test_steps_ranks_phases_and_operations_are_those_of_the_frames(profiled):
 def test_the_pages_show_it(profiled, browser, width, height, theme):
     one, uid, truth, _, _ = profiled
     context, page, wrong = open_page(browser, one, f"/runs/{uid}/nodes?node={NODE}", width, height, theme)
+    looked_at = (width, theme) in ((1440, "light"), (390, "dark"))
+    found = {}
+    if looked_at:
+        axe.bring(context)
+        page.reload()
     page.wait_for_selector(".live.good")
     page.wait_for_selector("#cores .cells canvas")
     page.wait_for_selector("#usage tbody tr")
@@ -215,20 +220,27 @@ def test_the_pages_show_it(profiled, browser, width, height, theme):
     shown = page.inner_text(f"#usage tr[data-node='{NODE}'][data-what=total_gpu]")
     assert f"{numpy.percentile(truth.nodes[NODE]['hw.gpu.utilization{mean}'][1], 90) * 100:.1f} %" in shown
     look(page, "nodes", width, theme)
+    found |= axe.faults(page, "nodes") if looked_at else {}
     page.goto(page.url.split("/runs/")[0] + f"/runs/{uid}/timeline")
     page.wait_for_selector("#lanes .cells canvas")
     page.wait_for_selector("#shares tbody tr")
     page.wait_for_selector("#step-times canvas")
     look(page, "timeline", width, theme)
+    found |= axe.faults(page, "timeline") if looked_at else {}
     page.goto(page.url.split("/runs/")[0] + f"/runs/{uid}/ranks")
     page.wait_for_selector("#late .cells canvas")
     assert "Latest: rank 1" in page.inner_text("#rank-sentence")
     look(page, "ranks", width, theme)
+    found |= axe.faults(page, "ranks") if looked_at else {}
     page.goto(page.url.split("/runs/")[0] + f"/runs/{uid}")
-    page.wait_for_selector("#job-times .pie")
-    page.wait_for_selector("#operations tbody tr")
-    page.wait_for_selector("#usage tbody tr")
+    page.wait_for_selector("#curves canvas")
+    assert page.locator("#job-times").count() == 0, "what is far below is asked for once somebody comes there"
+    for below in ("#job-times .pie", "#operations tbody tr", "#usage tbody tr"):
+        page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+        page.wait_for_selector(below)
     look(page, "overview", width, theme)
+    found |= axe.faults(page, "overview") if looked_at else {}
+    assert found == {}, json.dumps(found, indent=1)
     assert wrong == []
     context.close()
 

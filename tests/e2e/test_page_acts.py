@@ -134,7 +134,7 @@ def test_an_issue_is_acknowledged_and_silenced_where_it_is_read(job, browser, wi
     page.fill("#act form.deed input", "known since noon")
     pictured(page, f"act-silence-{width}-{theme}")
     page.click("#act form.deed button[type=submit]")
-    page.wait_for_selector("text=Silenced by")
+    page.wait_for_selector("#act >> text=/Silenced by night-shift until .* UTC: known since noon/")
     (silence,) = asked(one.server, "/api/v1/silences")["items"]
     assert silence["comment"] == "known since noon"
     assert {("ack.set", "night-shift"), ("silence.set", "night-shift")} <= set(one.changes())

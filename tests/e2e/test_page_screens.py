@@ -1,7 +1,6 @@
 """Screens of the page beside a run's own: issues, rules, runs side by side; keys, theme, time zone; and axe on every one of them."""
 import json
 import os
-import pathlib
 import subprocess
 import sys
 import textwrap
@@ -9,6 +8,7 @@ import textwrap
 import pytest
 
 from tests.e2e.test_insights import CONFIG, asked, train
+from tests.support import axe
 from tests.support.hook_support import wait_for
 from tests.support.program import BUILD, ROOT
 from tests.support.webhook_receiver import WebhookReceiver
@@ -75,15 +75,11 @@ def screens_of(runs):
             "compare": (f"/compare?runs={twin['uid']},{runs['0.25']['uid']}", ".chart canvas"), "no-such-page": ("/system/nothing", "h1")}
 
 
-AXE = "wcag2a wcag2aa wcag21a wcag21aa wcag22aa best-practice".split()
-
-
 @pytest.mark.parametrize("width,height,theme", [(1440, 900, "light"), (390, 844, "dark")])
 def test_axe_finds_nothing_on_any_screen(watched, browser, width, height, theme):
     one, runs = watched
-    axe = pathlib.Path(pytest.importorskip("axe_playwright_python", reason="PyPI's axe is not here").__file__).with_name("axe.min.js")
     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
-    context.add_init_script(path=axe)
+    axe.bring(context)
     page = context.new_page()
     wrong = []
     page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
@@ -103,10 +99,7 @@ def test_axe_finds_nothing_on_any_screen(watched, browser, width, height, theme)
             if state != "as it is":
                 page.keyboard.press("?")
                 page.wait_for_selector("dialog[open]")
-            answer = page.evaluate("tags => axe.run(document, {runOnly: {type: 'tag', values: tags}})", AXE)
-            assert len(answer["passes"]) > 10, "axe looked at the page"
-            for one_fault in answer["violations"]:
-                found[f"{name} {state}: {one_fault['id']}"] = [node["html"][:200] + " — " + node["failureSummary"][:300] for node in one_fault["nodes"][:3]]
+            found |= axe.faults(page, f"{name} {state}")
             if name not in ("runs", "issue"):
                 break
     assert found == {}, json.dumps(found, indent=1)

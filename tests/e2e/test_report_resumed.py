@@ -60,5 +60,6 @@ def test_the_stop_of_the_attempt_before_is_not_told_of_the_resumed_one(server, t
                                       timeout=60).stdout)
         assert "asked by rule" not in page.text and "ranks stopped" not in page.text
         # The attempt before keeps its own.
-        (written,) = [path for path in (tmp_path / "reports").iterdir() if f"-{first}." in path.name]
+        written = wait_for(lambda: next(iter(tmp_path.glob(f"reports/*-{first}.*")), None), 30)  # it waits for what people were told
+        assert written
         assert "asked by rule exploding_tensor; 1 of 1 ranks stopped" in Outline(written.read_text()).text

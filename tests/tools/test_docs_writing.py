@@ -61,11 +61,11 @@ def test_the_change_log_may_be_long(tmp_path):
 
 
 def test_the_first_screen_fits():
-    """The README: at most 150 lines, and one picture in a light and a dark form."""
+    """The README: at most 150 lines, and three pictures, each in a light and a dark form."""
     page = (ROOT / "README.md").read_text(encoding="utf-8")
     assert len(page.splitlines()) <= 150
     pictures = re.findall(r'(?:srcset|src)="(docs/images/[^"]+)"', page)
-    assert len(pictures) == 2 and all((ROOT / picture).exists() for picture in pictures)
+    assert len(pictures) == 6 and all((ROOT / picture).exists() for picture in pictures)
 
 
 # ---- limits, and the list

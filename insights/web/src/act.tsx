@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ask, tell, type Issue, type IssuePage, type RunRow, type Status, type WaitingStop } from "./api";
 import { Panel, SignIn } from "./parts";
+import { SilencedBy } from "./silenced";
 import { changed } from "./stream";
 
 const LADDER = ["viewer", "operator", "stopper", "admin"];
@@ -152,14 +153,14 @@ export function Act({ answer }: { answer: IssuePage }) {
   const done = (sentence: string) => { set_told(sentence); set_open(""); changed.value += 1; };
   const marks = [
     issue.acked_by && `Acknowledged by ${issue.acked_by}.`,
-    issue.silenced_by.length > 0 && `Silenced by ${issue.silenced_by.join(", ")}.`,
     (issue.inhibited_by ?? []).length > 0 && "Held back: another issue explains it (an inhibit rule).",
     (issue.muted_by ?? []).length > 0 && `Muted by ${(issue.muted_by ?? []).join(", ")}.`,
   ].filter(Boolean);
-  if (deeds.length === 0 && waiting.length === 0 && marks.length === 0 && !told) return null;
+  if (deeds.length === 0 && waiting.length === 0 && marks.length === 0 && issue.silenced_by.length === 0 && !told) return null;
   return (
     <Panel title="Act" id="act">
       {marks.map((one) => <p key={one as string}>{one}</p>)}
+      <SilencedBy ids={issue.silenced_by} />
       {waiting.map((one) => <Waiting key={one.command_id} stop={one} who={who} done={done} />)}
       {deeds.length > 0 && <p class="deeds">{deeds.map((one) => (
         <button key={one.id} type="button" aria-expanded={open === one.id} class={one.danger ? "danger" : ""}

@@ -10,12 +10,12 @@ export interface Line {
   bad: [number, number][];  // x and how many values that are no number
   faint: boolean;           // replaced by a later attempt
 }
-export interface Mark { x: number; kind: "sign" | "alarm" | "stop" | "checkpoint"; text: string }
+export interface Mark { x: number; kind: "sign" | "alarm" | "stop" | "checkpoint" | "restart"; text: string }
 // `time`: x is milliseconds. `top`: y goes from 0 to there. `together`: charts of the same word follow one cursor.
 export interface Look { time?: boolean; top?: number; together?: string }
 export interface Events { point: (x: number | null) => void; range: (from: number, to: number) => void; whole: () => void }
 
-export const MARK_SIGNS = { sign: "◇", alarm: "■", stop: "▼", checkpoint: "◆" };
+export const MARK_SIGNS = { sign: "◇", alarm: "■", stop: "▼", checkpoint: "◆", restart: "⟲" };
 const LANE = 8;  // CSS pixels under the lines, for what is no number
 
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -199,7 +199,7 @@ export class Chart {
     const { ctx } = plot;
     const { left, top, width, height } = plot.bbox;
     const unit = devicePixelRatio;
-    const colours = { sign: css("--text"), alarm: css("--bad"), stop: css("--accent"), checkpoint: css("--good") };
+    const colours = { sign: css("--text"), alarm: css("--bad"), stop: css("--accent"), checkpoint: css("--good"), restart: css("--dim") };
     ctx.save();
     ctx.fillStyle = css("--bad");
     for (const line of this.lines) {

@@ -2,13 +2,14 @@
 import type { RunRow } from "./api";
 import type { Line } from "./chart";
 import type { Curve, Curves } from "./curve_data";
+import { joined } from "./resumed";
 
 export type Axis = "step" | "time" | "fraction";
 export interface Compared { run: RunRow; answer: Curves | null }
 
 // Of a run's curves the one that is compared: of its newest attempt, of training if it has it.
 export function curve_of(answer: Curves | null, mode: string): Curve | null {
-  const fits = (answer?.series ?? []).filter((one) => !one.superseded);
+  const fits = joined(answer?.series ?? []).filter((one) => !one.superseded);
   return fits.find((one) => one.mode === mode) ?? null;
 }
 

@@ -5,6 +5,7 @@ import { Chart, MARK_SIGNS, type Mark } from "./chart";
 import { colour_of } from "./colours";
 import { charts_of, exactly, lines_of, marks_of, read_out, sentence, usual_names, type Curve, type Curves, type Name } from "./curve_data";
 import { watch_theme } from "./look";
+import { joined, restarts_of } from "./resumed";
 import { pin, pinned } from "./pinned";
 import { place, set_query, set_queries } from "./place";
 import { ticks } from "./stream";
@@ -137,14 +138,15 @@ export function CurvePanel({ uid, job, issues, stop, only, around, id, title }:
   if (several) query.set("agg", "mean");
   const curves = useAsked<Curves>(shown.length > 0 ? `${run}/series?${query}` : null, turn);
   const log = place.value.query.get("log") === "true";
-  const marks = marks_of(issues, stop);
+  const resumed = restarts_of((curves.answer?.series ?? []).filter((one) => shown.includes(one.name) && one.mode === "train"));
+  const marks = [...marks_of(issues, stop), ...resumed].sort((a, b) => a.x - b.x);
   const mark_text = JSON.stringify(marks);
   const kept = useRef<{ text: string; marks: Mark[] }>({ text: "[]", marks: [] });
   if (kept.current.text !== mark_text) kept.current = { text: mark_text, marks };
   const error = names.error ?? curves.error;
   if (error instanceof Refused && error.status === 401) return null;  // the screen asks who this is
   const answer = curves.answer;
-  const all = charts_of(answer?.series ?? [], shown);
+  const all = charts_of(answer?.series ?? [], shown).map((one) => ({ ...one, curves: joined(one.curves) }));
   const drawn = chosen === null ? all.slice(0, only === undefined ? MOST_CHARTS : 1) : all;
   const main = all[0]?.mode;
   // A range that reaches to the newest step follows it.

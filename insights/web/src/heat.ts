@@ -202,7 +202,7 @@ export class HeatCanvas {
   private draw_marks(ctx: CanvasRenderingContext2D): void {
     const { height } = this.place();
     const heat = this.heat!;
-    const colours = { sign: css("--text"), alarm: css("--bad"), stop: css("--accent"), checkpoint: css("--good") };
+    const colours = { sign: css("--text"), alarm: css("--bad"), stop: css("--accent"), checkpoint: css("--good"), restart: css("--dim") };
     ctx.font = "13px system-ui, sans-serif";
     ctx.textAlign = "center";
     ctx.textBaseline = "alphabetic";

@@ -5,6 +5,7 @@ import { Headline } from "./headline";
 import { JobTimesPanel, OperationsPanel } from "./job_times";
 import { Asked, IssueLink, Link, Moment, Panel, Severity } from "./parts";
 import { Head } from "./run_head";
+import { Seen } from "./seen";
 import { Done, Told } from "./told";
 import { UsagePanel } from "./usage";
 
@@ -22,9 +23,9 @@ export function RunScreen({ uid }: { uid: string }) {
               <li key={`${one.key}/${one.episode}`}><Severity of={one.severity} /> <IssueLink issue={one} />
                 <span class="dim"> {one.status === "firing" ? "firing" : "over"}{one.first_sign && ", first sign"}</span></li>))}</ul>}
         </Panel>
-        <div class="columns"><JobTimesPanel uid={answer.run.uid} /><OperationsPanel uid={answer.run.uid} /></div>
-        <UsagePanel uid={answer.run.uid} />
         <div class="columns"><Done stop={answer.stop} /><Told deliveries={answer.deliveries} /></div>
+        <Seen height={240}><div class="columns"><JobTimesPanel uid={answer.run.uid} /><OperationsPanel uid={answer.run.uid} /></div></Seen>
+        <Seen height={240}><UsagePanel uid={answer.run.uid} /></Seen>
       </>;
     }}</Asked>
   );

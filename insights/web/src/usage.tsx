@@ -34,7 +34,7 @@ export function UsagePanel({ uid, from, to }: { uid: string; from?: string; to?:
           <thead><tr><th scope="col">node</th><th scope="col">resource</th>{COLUMNS.map(([name, word]) => <th key={name} scope="col">{word}</th>)}<th scope="col">samples</th></tr></thead>
           <tbody>{answer.items.map((line, at) => (
             <tr key={`${line.node} ${line.what}`} data-node={line.node} data-what={line.what}>
-              <th scope="row">{at > 0 && answer.items[at - 1]!.node === line.node ? "" : <>{line.node}<span class="dim"> {who(line)}</span></>}</th><td>{WORDS[line.what] ?? line.what}</td>
+              <th scope="row">{at > 0 && answer.items[at - 1]!.node === line.node ? <span class="said">{line.node}</span> : <>{line.node}<span class="dim"> {who(line)}</span></>}</th><td>{WORDS[line.what] ?? line.what}</td>
               {COLUMNS.map(([name]) => <td key={name}>{said(line, line[name])}</td>)}<td>{line.samples}</td></tr>))}</tbody></table></div>
         <p class="dim">CPU, GPU and I/O wait are means over the cores or GPUs of a node at one time; percentiles are over time, each sample as long as it held{wide && `, here over means of ${wide.width_ms / 1000} s, because there are too many samples`}.</p></>}
     </section>
