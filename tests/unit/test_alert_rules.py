@@ -42,6 +42,7 @@ def test_the_table_of_the_page_has_the_programs_metrics_and_no_other():
 def test_every_metric_is_one_that_the_program_has():
     sources = the_programs_sources()
     named = set(re.findall(r'"(tocsin_[a-z_]+)"', sources))
+    named |= {"tocsin_router_" + name for name in re.findall(r'part \+ "([a-z_]+)"', sources)}
     assert docs_alerts.metrics() - named == set()
     assert 'part("tocsin_" + wiring.part' in sources and 'part + "state_faults_total"' in sources
 
