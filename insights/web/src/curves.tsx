@@ -149,12 +149,13 @@ export function CurvePanel({ uid, job, issues, stop, only, around, id, title }:
   const all = charts_of(answer?.series ?? [], shown).map((one) => ({ ...one, curves: joined(one.curves) }));
   const drawn = chosen === null ? all.slice(0, only === undefined ? MOST_CHARTS : 1) : all;
   const main = all[0]?.mode;
+  const awaited = !error && !answer && (names.answer === null || items.length > 0);  // its place is kept: nothing below jumps
   // A range that reaches to the newest step follows it.
   const newest = Math.max(0, ...items.filter((one) => shown.includes(one.name) && one.modes.includes(main ?? "train")).map((one) => one.last_step));
   const behind = asked && to !== null && newest >= to ? newest - to + 1 : 0;
   const zoom = (range: Range) => set_queries({ from: range.from === null ? "" : String(range.from), to: range.to === null || range.to > newest ? "" : String(range.to), steps: range.from === null && around != null ? "all" : "" });
   return (
-    <section class="panel curves" id={id}>
+    <section class="panel curves" id={id} style={awaited ? { minHeight: only === undefined ? "720px" : "360px" } : {}}>
       <h2>{title}</h2>
       {error && <p class="fault" role="alert">{error.message}</p>}
       {names.answer && items.length === 0 && <p class="dim">No scalar was logged yet: <code>hook.log(loss=…)</code></p>}
