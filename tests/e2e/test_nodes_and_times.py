@@ -294,11 +294,14 @@ def test_a_span_of_the_time_line_is_chosen_and_its_shares_are_told(profiled, bro
     page.mouse.up()
     assert wait_for(lambda: "The chosen span" in page.inner_text("#shares h2"), 10)
     low, high = (int(page.url.split(f"{name}=")[1].split("&")[0]) for name in ("b0", "b1"))
-    told = page.inner_text("#covered")
-    rank = int(told.split("Rank ")[1].split(":")[0])  # the first that did something then: rank 0 may have ended before
-    parts = [(max(start, low * 1000), min(end, high * 1000)) for name, start, end in truth.of(rank, "phase") if name == "backward" and start < high * 1000 and end > low * 1000]
-    share = union(parts) / ((high - low) * 1000) * 100
-    assert abs(float(told.split("backward ")[1].split(" %")[0]) - share) < 0.2, (told, share)
+
+    def right():
+        """Of the first rank that did something then: rank 0 may have ended before."""
+        told = page.inner_text("#covered")
+        rank = int(told.split("Rank ")[1].split(":")[0])
+        parts = [(max(start, low * 1000), min(end, high * 1000)) for name, start, end in truth.of(rank, "phase") if name == "backward" and start < high * 1000 and end > low * 1000]
+        return abs(float(told.split("backward ")[1].split(" %")[0]) - union(parts) / ((high - low) * 1000) * 100) < 0.2
+    assert wait_for(right, 5), page.inner_text("#covered")
     page.focus("#lanes .cells")
     for key in ("Escape", "Home", "ArrowRight"):
         page.keyboard.press(key)
