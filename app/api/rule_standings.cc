@@ -20,8 +20,11 @@ void RuleStandings::saw(const core::RuleStatusEvent& rule) {
     known = rule;
   else if (!same_attempt)
     return;
-  if (known.summary.empty())
-    known.summary = rule.summary.empty() ? std::move(summed_up) : rule.summary;
+  if (!known.summary.empty()) return;
+  if (rule.summary.empty())
+    known.summary = std::move(summed_up);
+  else
+    known.summary = rule.summary;
 }
 
 core::ValueList RuleStandings::rows() const {

@@ -63,6 +63,10 @@ HttpAnswer list_runs(ApiDesk& desk, const ApiCall& call) {
 
 // The run that a path names, and everything of it; nullopt: `refusal` says why.
 struct FoundRun {
+  FoundRun(insights::RunLine of, std::vector<insights::IssueLine> found,
+           const std::vector<insights::KeptRecord>& events)
+      : line(std::move(of)), issues(std::move(found)), story(events, "") {}
+
   insights::RunLine line;
   std::vector<insights::IssueLine> issues;
   RunStory story;
@@ -90,8 +94,7 @@ std::unique_ptr<FoundRun> find_run(ApiDesk& desk, const ApiCall& call, HttpAnswe
     refusal = problem(status.error());
     return nullptr;
   }
-  return std::unique_ptr<FoundRun>(
-      new FoundRun{std::move(*line), std::move(issues), RunStory(events, "")});
+  return std::make_unique<FoundRun>(std::move(*line), std::move(issues), events);
 }
 
 HttpAnswer show_run(ApiDesk& desk, const ApiCall& call) {

@@ -52,6 +52,7 @@ std::vector<LoopPart> ask_loop(SeriesReader& reader, const std::string& run) {
     found->second.end = std::max(found->second.end, *end);
   });
   std::vector<LoopPart> out;
+  out.reserve(attempts.size());
   for (const auto& one : attempts) out.push_back(one.second);
   std::sort(out.begin(), out.end(),
             [](const LoopPart& a, const LoopPart& b) { return a.begin < b.begin; });

@@ -137,7 +137,8 @@ void read_rank_spans(SeriesReader& reader, const std::string& run, RankReading& 
       families.emplace_back(text->second, std::move(family));
   });
   // At the end of the run everything behind the first step is wanted.
-  const double to = out.to > newest ? kForever : end;
+  double to = end;
+  if (out.to > newest) to = kForever;
   for (const auto& [track, family] : families) {
     RankSteps& rank = *ranks.at(family.rank);
     if (!std::isfinite(rank.begin)) continue;
