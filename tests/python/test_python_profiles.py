@@ -138,3 +138,17 @@ def test_a_profile_that_cannot_be_made_leaves_the_loop_alone(tmp_path, monkeypat
     with off.python_profile():
         inner(1)
     assert not off.enabled and not off.errors.counts
+
+
+def test_a_fault_before_the_block_leaves_the_loop_alone(tmp_path, monkeypatch):
+    hook = tocsin.watch(out=str(tmp_path / "run1"), run="r", job="profiled")
+
+    def broken():
+        raise RuntimeError("no counters")
+    monkeypatch.setattr(hook, "_moment", broken)
+    done = []
+    with hook.python_profile():
+        done.append(inner(1))
+    monkeypatch.undo()
+    assert done and hook.stats()["hook_errors_total"]["python_profile"] == 1
+    hook.close()

@@ -75,7 +75,7 @@ function Numbers({ all, mode }: { all: Compared[]; mode: string }) {
         const apart = at === 0 || !first ? null : first_apart(first, curve);
         const exact = (answer?.width ?? 1) === 1 && (all[0]?.answer?.width ?? 1) === 1;
         const comparable = answer?.width === all[0]?.answer?.width;
-        const said = at === 0 ? "" : !comparable ? "runs of so different a length: not told" : apart === null ? "nowhere" : exact ? `from step ${apart} on` : `from steps ${apart} to ${apart + answer!.width - 1} on`;
+        const said = at === 0 ? "" : !comparable ? "runs of so different a length: not told" : apart === null ? "nowhere, in the steps that both have" : exact ? `from step ${apart} on` : `from steps ${apart} to ${apart + answer!.width - 1} on`;
         const place_words = (one: { x: number; value: number } | null) => (one ? `${short(one.value)} at step ${one.x}` : "–");
         return <tr key={run.uid}><th scope="row"><Link to={`/runs/${run.uid}`}>{run_words(run)}</Link></th><td>{place_words(facts.last)}</td><td>{place_words(facts.least)}</td><td>{place_words(facts.most)}</td><td>{facts.bad}</td><td>{said}</td></tr>;
       })}</tbody></table></div>

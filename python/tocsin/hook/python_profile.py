@@ -34,8 +34,9 @@ class ProfilesPython:
         ``phase``: a word to find the profile by.
         """
         run = None
-        begin = self._moment()
+        begin: Dict[str, Any] = {}
         try:
+            begin = self._moment()
             run = _started(profiler, timer) if self.enabled else None  # type: ignore[attr-defined]
         except Exception as error:  # noqa: BLE001
             self.errors.add("python_profile", error)  # type: ignore[attr-defined]
