@@ -319,7 +319,9 @@ def test_a_span_of_the_time_line_is_chosen_and_its_shares_are_told(profiled, bro
     for key in ("End", "PageDown"):
         page.keyboard.press(key)
     late = (truth.steps[1][STEPS - 1][1] - min(truth.steps[rank][STEPS - 1][1] for rank in (0, 1))) / 1e9
-    assert f"step {STEPS - 1}, rank 1:" in page.inner_text("#late .read") and (late < 1 or f"{float(f'{late:.3g}')} s late" in page.inner_text("#late .read"))
+    size, unit = (late * 1e6, "µs") if late < 1e-3 else (late * 1e3, "ms") if late < 1 else (late, "s")
+    said = f"{float(f'{size:.3g}'):g} {unit} late"
+    assert f"step {STEPS - 1}, rank 1:" in page.inner_text("#late .read") and said in page.inner_text("#late .read"), (said, page.inner_text("#late .read"))
     assert page.locator("#rank-times tbody tr").first.get_attribute("data-rank") == "1"
     assert wrong == []
     context.close()
