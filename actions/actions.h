@@ -10,6 +10,7 @@
 //   caller.h          port: carrying attempts out; delivery_pool.h does it with threads
 //   firing_issues.h   which issues fire, for stops that wait
 //   issue_metrics.h   state series for /metrics/issues
+//   alarm_spans.h     the way of an issue as spans; span_export.h: to an OpenTelemetry collector
 //   stop_approvals.h  stops that wait for a person's word
 //   stop_by_hand.h    the stop that a person asks for
 //   platform_agent.h  stopping a run by the platform that runs it: what the leader does
@@ -41,6 +42,8 @@
 #include "actions/platform/platform_caller.h"
 #include "actions/platform/platforms.h"
 #include "actions/profile/profile_ledger.h"
+#include "actions/spans/alarm_spans.h"
+#include "actions/spans/span_export.h"
 #include "actions/steer/steering_ledger.h"
 #include "actions/stop/firing_issues.h"
 #include "actions/stop/local_process.h"

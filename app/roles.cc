@@ -27,6 +27,7 @@
 #include "app/stages/runs.h"
 #include "app/stages/scalars.h"
 #include "app/stages/stops.h"
+#include "app/stages/tracing.h"
 #include "core/topics.h"
 
 namespace tocsin::app {
@@ -60,6 +61,7 @@ class Maker {
   void add_route();
   void add_deliver();
   void add_platform_stops();
+  void add_tracing();
 
   const AppConfig& config_;
   const AppOptions& options_;
@@ -216,6 +218,7 @@ core::Status Maker::prepare_routing() {
   };
   environment.firing = &parts_.firing;
   environment.stops_dry_run = config_.stops_dry_run;
+  environment.traced = actions::asked_for(*config_.tracing);
   parts_.approvals.name_place(environment.place);
   auto actions = ActionSet::build(config_, *ports_.transport, environment);
   if (!actions) return actions.error();
@@ -320,6 +323,18 @@ void Maker::add_platform_stops() {
   *loop = stages_.back().loop.get();
 }
 
+void Maker::add_tracing() {
+  // The loop is made after its stage, and the thread after both.
+  auto loop = std::make_shared<TopicLoop*>(nullptr);
+  const auto courier = [config = config_.tracing, cluster = config_.cluster, clock = ports_.clock,
+                        loop] {
+    return std::make_unique<SpanCourier>(
+        actions::make_span_exporter(config, cluster, *clock, nullptr), [loop] { (*loop)->wake(); });
+  };
+  add("tracing", std::make_unique<TracingStage>(courier, *ports_.log, *ports_.telemetry));
+  *loop = stages_.back().loop.get();
+}
+
 core::Status Maker::route() {
   if (!routes_anything(config_)) return core::ok();
   if (const auto status = prepare_routing(); !status) return status;
@@ -338,6 +353,7 @@ core::Status Maker::route() {
   }
   add_route();
   add_deliver();
+  if (actions::asked_for(*config_.tracing)) add_tracing();
   add("letters", std::make_unique<LettersStage>(letters_kept(config_.topics), *ports_.telemetry));
   add_platform_stops();
   return core::ok();

@@ -68,6 +68,8 @@ struct Environment {
   std::function<std::vector<core::RunningRun>()> running_runs;
   /// No stop is sent, whatever an action is armed for (key stops.dry_run).
   bool stops_dry_run = false;
+  /// The spans of messages are exported (section tracing): requests name their message's span.
+  bool traced = false;
   /// Would this record be taken by its topic, which is the user's? Blocks at most 5 s. Empty: there are no
   /// such topics (the journal).
   std::function<core::Status(const core::OutRecord&)> try_record;

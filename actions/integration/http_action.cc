@@ -7,6 +7,7 @@
 #include "actions/integration/http_caller.h"
 #include "actions/integration/http_dialog.h"
 #include "actions/message/answer_links.h"
+#include "actions/message/span_context.h"
 #include "actions/transport/redact.h"
 #include "core/json.h"
 
@@ -26,6 +27,7 @@ class HttpAction final : public core::Action {
         common_(common),
         clock_(*environment.clock),
         sender_{environment.cluster, environment.external_url, environment.place},
+        traced_(environment.traced),
         caller_(integration_->http(), environment, common) {
     const auto buttons = environment.answers.buttons.find(name);
     if (buttons != environment.answers.buttons.end()) sender_.buttons = buttons->second;
@@ -208,8 +210,10 @@ class HttpAction final : public core::Action {
     std::vector<std::string> signatures;
     request.body = signed_links(attempt.rendered.body, attempt.notification, sender_, signatures);
     for (std::string& one : signatures) attempt.opened.add(std::move(one));
-    if (const auto trace = trace_of(attempt.notification); !trace.parent.empty()) {
-      request.headers.emplace_back("traceparent", trace.parent);
+    const TraceContext trace = trace_of(attempt.notification);
+    const std::string parent = traced_ ? traceparent_to(attempt.notification) : trace.parent;
+    if (!parent.empty()) {
+      request.headers.emplace_back("traceparent", parent);
       if (!trace.state.empty()) request.headers.emplace_back("tracestate", trace.state);
     }
     return integration_->complete(request, attempt);
@@ -219,6 +223,7 @@ class HttpAction final : public core::Action {
   CommonConfig common_;
   core::Clock& clock_;
   Sender sender_;
+  bool traced_;
   HttpCaller caller_;
   AttemptNotes notes_;
 };

@@ -63,10 +63,10 @@ void check_foreign_topics(const config::Reader& root, const AppConfig& config) {
 }
 
 // Every top-level key but `rules`.
-constexpr std::array<std::string_view, 20> kSections{
-    "transport", "topics",   "cluster",        "labels",    "collect", "capture", "engine",
-    "receivers", "route",    "inhibit_rules",  "router",    "http",    "log",     "plugins",
-    "reports",   "evidence", "time_intervals", "platforms", "stops",   "insights"};
+constexpr std::array<std::string_view, 21> kSections{
+    "transport", "topics",   "cluster",        "labels",    "collect", "capture",  "engine",
+    "receivers", "route",    "inhibit_rules",  "router",    "http",    "log",      "plugins",
+    "reports",   "evidence", "time_intervals", "platforms", "stops",   "insights", "tracing"};
 
 std::vector<std::string> files_of(const config::Reader& root, const AppConfig& config,
                                   const std::string& path) {
@@ -112,6 +112,8 @@ void read(config::Reader& root, AppConfig& out) {
   });
   root.section("platforms", "who ends a run that does not answer, where no agent on its node can",
                [&](config::Reader& in) { out.platforms = actions::read_platforms(in); });
+  root.section("tracing", "spans of messages, for an OpenTelemetry collector",
+               [&](config::Reader& in) { out.tracing = actions::read_tracing(in); });
   routing::read_time_intervals(root, out.time_intervals);
   std::vector<std::string> intervals;
   for (const auto& one : out.time_intervals) intervals.push_back(one.name);

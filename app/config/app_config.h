@@ -41,6 +41,7 @@ struct AppConfig {
   routing::Config router;
   actions::ReceiversConfig receivers;
   std::shared_ptr<const actions::PlatformsConfig> platforms = actions::no_platforms();
+  std::shared_ptr<const actions::TracingConfig> tracing = actions::no_tracing();
   bool stops_dry_run = false;  // no stop is sent, whatever is armed
   HttpConfig http;
   std::string external_url;

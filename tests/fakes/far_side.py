@@ -18,7 +18,8 @@ class FarSide:
 
     secret = "canary/secret"  # stands in the URL or the credential; no record and no log may have it
 
-    def __init__(self):
+    def __init__(self, port=0):
+        self._port = port
         self.requests, self.refused, self.messages, self.next_answers = [], [], [], []
         self._lock = threading.Lock()
         self._server = None
@@ -67,7 +68,7 @@ class FarSide:
             def log_message(self, *_):
                 pass
 
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", self._port), Handler)
         self._server.daemon_threads = True
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
         return self
