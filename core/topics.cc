@@ -71,8 +71,9 @@ constexpr Topic kTopics[] = {
      {},
      "kind and name",
      "what people ask of the router: silences, acknowledgements, words on stops, switches of "
-     "integrations",
-     "`tocsin silence`, `tocsin ack`, `tocsin stops`, `tocsin endpoint`, `tocsin breaker`, "
+     "integrations, verdicts and notes on issues",
+     "`tocsin silence`, `tocsin ack`, `tocsin stops`, `tocsin endpoint`, `tocsin breaker`, `tocsin verdict`, "
+     "`tocsin note`, "
      "`stop_training`, `route`, `runs`, the HTTP API",
      "`route`, `deliver`, `runs`, `status`"},
     {topic::kRouterOutbox, tocsin, keyed, age, of_days(14), "integration",

@@ -7,6 +7,7 @@
 #include "app/api/alertmanager_routes.h"
 #include "app/api/api_desk.h"
 #include "app/api/event_routes.h"
+#include "app/api/feedback_routes.h"
 #include "app/api/group_routes.h"
 #include "app/api/heat_routes.h"
 #include "app/api/idempotency.h"
@@ -26,6 +27,7 @@
 #include "app/api/stop_routes.h"
 #include "app/api/stream_routes.h"
 #include "app/api/system_routes.h"
+#include "app/config/insights_place.h"
 #include "app/process/version.h"
 #include "app/serve/gzip.h"
 #include "app/serve/problem.h"
@@ -54,7 +56,8 @@ struct Api::Parts {
         core::Telemetry& telemetry)
       : desk(config, transport, clock, log, host, std::move(routing)),
         answered(clock),
-        inbound(config.http.inbound, desk, telemetry) {
+        inbound(config.http.inbound, desk, telemetry),
+        store(insights_path(config, "")) {
     if (config.http.links) links = link_routes(*config.http.links, desk, telemetry);
   }
 
@@ -64,6 +67,7 @@ struct Api::Parts {
   Idempotency answered;
   InboundHooks inbound;
   std::vector<HttpRoute> links;
+  std::string store;    // the file of the store of events
   std::string openapi;  // of all routes
 };
 
@@ -108,6 +112,8 @@ std::vector<HttpRoute> Api::routes() {
         series_routes, report_routes, name_routes, heat_routes, system_routes, span_routes}) {
     for (ApiRoute& route : make(parts_->desk)) declared.push_back(std::move(route));
   }
+  for (ApiRoute& route : feedback_routes(parts_->desk, parts_->store))
+    declared.push_back(std::move(route));
   declared.push_back({"GET",
                       "/api/v1/openapi.json",
                       ApiRole::anybody,

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "app/api/feedback_routes.h"
 #include "app/api/profile_schemas.h"
 #include "app/api/schema_texts.h"
 #include "core/json.h"
@@ -88,8 +89,10 @@ constexpr std::string_view kApiSchemas =
    "run":{"nullable":true,"allOf":[{"$ref":"#/components/schemas/RunRow"}]},
    "stop":{"nullable":true,"allOf":[{"$ref":"#/components/schemas/StopOfRun"}]},
    "issues_of_run":{"type":"array","items":{"$ref":"#/components/schemas/IssueRow"}},
+   "verdict":{"nullable":true,"allOf":[{"$ref":"#/components/schemas/Verdict"}]},
+   "notes":{"type":"array","items":{"$ref":"#/components/schemas/Note"}},
    "as_of":{"type":"string","format":"date-time"}},"required":["issue","deliveries","groups","evidence",
-   "run","stop","issues_of_run","as_of"],"additionalProperties":false},
+   "run","stop","issues_of_run","verdict","notes","as_of"],"additionalProperties":false},
  "RouterGroup":{"type":"object","properties":{"hash":{"type":"string"},"key":{"type":"string"},
    "route":{"type":"string"},"labels":{"type":"object","additionalProperties":{"type":"string"}},
    "overflow":{"type":"boolean"},"generation":{"type":"integer"},"created_at":{"type":"string",
@@ -200,8 +203,9 @@ constexpr std::string_view kApiSchemas =
 const core::Value& api_schemas() {
   static const core::Value kSchemas = [] {
     core::ValueMap all;
-    for (const std::string_view text : {kApiSchemas, curve_schemas(), acting_schemas(),
-                                        alertmanager_schemas(), profile_schemas()}) {
+    for (const std::string_view text :
+         {kApiSchemas, curve_schemas(), acting_schemas(), alertmanager_schemas(), profile_schemas(),
+          feedback_schemas()}) {
       auto parsed = core::parse_json(text, text.size());
       const auto* part = parsed ? core::as<core::ValueMap>(*parsed) : nullptr;
       if (part != nullptr) all.insert(all.end(), part->begin(), part->end());

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/fields/issue_feedback.h"
 #include "core/topics.h"
 
 namespace tocsin::app {
@@ -21,6 +22,19 @@ constexpr auto kForgetEvery = 1min;
 constexpr std::size_t kMostOfATurn = 1024;
 constexpr std::size_t kMostOfACommit = 16 * kMostOfATurn;  // while it catches up
 constexpr std::size_t kMostForgotten = 20;                 // runs of one turn
+
+// What is said of an issue is kept and forgotten with its run.
+std::string run_of_feedback(const core::RecordView& record) {
+  const std::string_view key = record.key.value_or("");
+  if (record.tombstone) return "";
+  if (key.starts_with(core::kVerdictPrefix)) {
+    auto verdict = core::read_issue_verdict(record.text());
+    return verdict ? std::move(verdict->of.run) : "";
+  }
+  if (!key.starts_with(core::kNotePrefix)) return "";
+  auto note = core::read_issue_note(record.text());
+  return note ? std::move(note->of.run) : "";
+}
 
 }  // namespace
 
@@ -96,7 +110,7 @@ void InsightsFeed::Reading::take(const core::RecordView& record) {
     kept.record.topic = record.topic;
     kept.record.key = record.key.value_or("");
     if (!record.tombstone) kept.record.value = std::string(record.text());
-    store_.saw_control(kept, "");
+    store_.saw_control(kept, run_of_feedback(record));
   } else if (record.topic == core::topic::kCommands) {
     take_command(std::move(kept), record);
   } else if (record.topic == core::topic::kAcks) {

@@ -147,6 +147,8 @@ HttpAnswer show_issue(ApiDesk& desk, const ApiCall& call) {
                    {"run", Value()},
                    {"stop", Value()},
                    {"issues_of_run", core::ValueList{}},
+                   {"verdict", Value()},
+                   {"notes", core::ValueList{}},
                    {"as_of", core::to_rfc3339(now)}};
   });
   if (!seen) return problem(seen.error());

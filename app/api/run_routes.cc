@@ -8,6 +8,7 @@
 #include "app/api/page.h"
 #include "app/api/run_story.h"
 #include "app/serve/problem.h"
+#include "app/view/issue_feedback.h"
 #include "core/json.h"
 #include "core/visible_text.h"
 
@@ -176,6 +177,8 @@ std::optional<ValueMap> remembered_issue(ApiDesk& desk, const std::string& key,
   const RunStory story(events, line->event_id);
   const auto seen = story.view().found().find(key);
   if (seen == story.view().found().end()) return std::nullopt;
+  FeedbackView said;
+  for (const auto& kept : events) said.apply(kept.view());
   const core::WallTime now = desk.clock.now();
   const auto number = static_cast<std::uint64_t>(line->episode.value_or(line->ordinal));
   const IssueState state = state_of(story.view(), seen->second.newest, desk.resolve_timeout, now);
@@ -197,6 +200,8 @@ std::optional<ValueMap> remembered_issue(ApiDesk& desk, const std::string& key,
       {"run", run ? run_row(*run, issues) : Value()},
       {"stop", story.stop(line->run)},
       {"issues_of_run", std::move(others)},
+      {"verdict", verdict_value(said.verdict(key, line->event_id))},
+      {"notes", note_values(said.notes(key, line->event_id))},
       {"as_of", core::to_rfc3339(now)}};
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/fields/issue_feedback.h"
 #include "core/json.h"
 #include "core/topics.h"
 #include "ingest/ingest.h"
@@ -48,6 +49,25 @@ Value saved_checkpoint(const core::StopTold& told) {
                   {"host", word_or_null(told.checkpoint->host)},
                   {"bytes", static_cast<std::int64_t>(told.checkpoint->bytes)},
                   {"step", integer_or_null(told.checkpoint->step)}};
+}
+
+/// A line of the history.
+struct SaidLine {
+  std::string kind, text, detail;
+};
+// What somebody said of an issue; nullopt: the record is another.
+std::optional<SaidLine> said_line(const core::RecordView& record) {
+  const std::string_view key = record.key.value_or("");
+  if (record.tombstone) return std::nullopt;
+  if (key.starts_with(core::kVerdictPrefix)) {
+    const auto verdict = core::read_issue_verdict(record.text());
+    if (!verdict) return std::nullopt;
+    return SaidLine{"verdict", verdict->by + ": " + verdict->verdict, verdict->note};
+  }
+  if (!key.starts_with(core::kNotePrefix)) return std::nullopt;
+  const auto note = core::read_issue_note(record.text());
+  if (!note) return std::nullopt;
+  return SaidLine{"note", note->by + ": " + note->text, ""};
 }
 
 }  // namespace
@@ -165,6 +185,9 @@ void RunStory::note(const insights::KeptRecord& kept) {
     if (!ack) return;
     line(kept.timestamp, "answer", "rank " + std::to_string(ack->rank) + ": " + ack->phase,
          ack->checkpoint_path.empty() ? ack->reason : ack->checkpoint_path, {{"step", ack->step}});
+  } else if (topic == core::topic::kRouterControl) {
+    auto said = said_line(record);
+    if (said) line(kept.timestamp, std::move(said->kind), std::move(said->text), said->detail);
   } else if (topic == core::topic::kIssues || topic == core::topic::kRegistry) {
     note_event(kept);
   }

@@ -2,6 +2,7 @@
 
 #include "app/cli/ack_options.h"
 #include "app/cli/command_help.h"
+#include "app/cli/feedback_options.h"
 #include "app/cli/operator_options.h"
 #include "app/cli/recording_options.h"
 #include "app/cli/serving_options.h"
@@ -23,6 +24,7 @@ constexpr AddCommand kCommands[] = {
     add_endpoint, add_breaker, add_routes,  add_simulate,  add_report,   add_stop,
     add_stops,    add_silence, add_ack,     add_send_test, add_template, add_capture,
     add_replay,   add_test,    add_journal, add_run,       add_sync,     add_completion,
+    add_verdict,  add_note,
 };
 
 }  // namespace

@@ -73,6 +73,21 @@ constexpr std::array kSilenceHelp{
                 "tocsin ack 8f3a91c2 --note \"looking at it\"\n"
                 "tocsin ack digits --note \"known since Friday\" --for 8h\n"
                 "tocsin ack 8f3a91c2 --take-back\n"},
+    CommandHelp{"verdict", "Say whether an issue was worth telling: useful, noise or known",
+                "0   recorded, or taken back; with --dry-run: what would be, shown\n"
+                "1   ISSUE matches no issue or several, or has no verdict to take back\n"
+                "2   wrong usage\n"
+                "3   the configuration's transport cannot be read\n"
+                "4   broker or journal unreachable\n",
+                "tocsin verdict 8f3a91c2 noise --note \"the loader restarts every night\"\n"
+                "tocsin verdict 8f3a91c2 --take-back\n"},
+    CommandHelp{"note", "Write a note on an issue, for whoever looks at it later",
+                "0   written; with --dry-run: the issue, shown\n"
+                "1   ISSUE matches no issue or several, or has 100 notes\n"
+                "2   wrong usage\n"
+                "3   the configuration's transport cannot be read\n"
+                "4   broker or journal unreachable\n",
+                "tocsin note 8f3a91c2 \"node-7 had a bad cable\"\n"},
 };
 
 }  // namespace

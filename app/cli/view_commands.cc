@@ -13,6 +13,7 @@
 #include "app/process/exit_code.h"
 #include "app/view/episode_text.h"
 #include "app/view/held_back.h"
+#include "app/view/said_of_issues.h"
 #include "app/view/status_text.h"
 #include "app/view/told_issues.h"
 #include "app/view/topic_view.h"
@@ -206,9 +207,15 @@ int issues_show(const IssueShowOptions& options) {
               << "; see: tocsin issues list --all\n";
     return kFailed;
   }
-  std::cout << (options.json
-                    ? episode_json(*found[0], sight.view, sight.now, sight.routing.sight()) + "\n"
-                    : issue_text(*found[0], sight.view, sight.now, sight.routing.sight()));
+  SaidOfIssues said;
+  const auto read = read_said(sight.looking.transport(), said, kViewPatience, sight.moment);
+  if (!read) return refuse(read.error());
+  std::cout << (options.json ? with_said(said, options.id,
+                                         episode_json(*found[0], sight.view, sight.now,
+                                                      sight.routing.sight())) +
+                                   "\n"
+                             : issue_text(*found[0], sight.view, sight.now, sight.routing.sight()) +
+                                   said_text(said, options.id, sight.now));
   return kOk;
 }
 

@@ -259,7 +259,19 @@ void EventWriter::saw(const KeptRecord& kept, const core::Delivery& delivery) {
 }
 
 void EventWriter::saw_control(const KeptRecord& kept, std::string_view run) {
-  keep(kept, "control/" + kept.record.topic + "/" + kept.record.key, "control", run);
+  const std::string slot = "control/" + kept.record.topic + "/" + kept.record.key;
+  keep(kept, slot, "control", run);
+  // What is taken back does not say of which run it was: the row does, from when it was said.
+  StoreStatement whose = database_->prepare("SELECT run FROM event WHERE slot = ?");
+  whose.bind(1, std::string_view(slot));
+  const std::string known = whose.next() ? whose.text(0) : "";
+  whose.reset();
+  if (known.empty() && !run.empty()) {
+    StoreStatement put = database_->prepare("UPDATE event SET run = ? WHERE slot = ?");
+    put.bind(1, run).bind(2, std::string_view(slot)).run();
+  }
+  const std::string of = known.empty() ? std::string(run) : known;
+  if (!of.empty()) changed_.insert(of);
 }
 
 core::Status EventWriter::commit(const std::vector<core::Position>& positions) {

@@ -10,6 +10,7 @@
 #include "routing/suppress/ack_records.h"
 #include "routing/suppress/approvals.h"
 #include "routing/suppress/delivery_orders.h"
+#include "routing/suppress/feedback_records.h"
 #include "routing/suppress/silences.h"
 
 namespace tocsin::routing {
@@ -39,9 +40,14 @@ constexpr std::array kControlKinds{
     ControlKind{"endpoint", "endpoint/<integration>",
                 "people, by `tocsin endpoint disable`, `tocsin endpoint enable`",
                 "the integration is enabled again", make<DeliveryOrders>},
+    ControlKind{"note", "note/<id>", "people, by `tocsin note` or the page", "the note is removed",
+                make<NoteRecords>},
     ControlKind{"silence", "silence/<id>",
                 "people, by `tocsin silence`; the router, where a silence ends by itself",
                 "the silence is taken back", make<Silences>},
+    ControlKind{"verdict", "verdict/<issue key>/<event id>",
+                "people, by `tocsin verdict` or the page", "the verdict is taken back",
+                make<VerdictRecords>},
 };
 
 /// The key as it is said to people: it may be of any length, and hold any bytes.

@@ -10,7 +10,7 @@ const LADDER = ["viewer", "operator", "stopper", "admin"];
 const may = (who: Status | null, role: string) =>
   who !== null && LADDER.indexOf(who.who.role) >= LADDER.indexOf(role);
 
-interface Deed {
+export interface Deed {
   id: string; title: string; role: string; button: string; danger?: boolean;
   fields: (text: string, set: (text: string) => void) => ComponentChildren;
   ready: (text: string) => boolean;
@@ -28,7 +28,7 @@ function silence_body(issue: Issue, comment: string) {
 
 interface Preview { matching_count: number }
 
-const note = (label: string) => (text: string, set: (text: string) => void) => (
+export const note = (label: string) => (text: string, set: (text: string) => void) => (
   <label>{label} <input value={text} onInput={(event) => set(event.currentTarget.value)} /></label>);
 
 function ack_deed(issue: Issue): Deed {
@@ -90,7 +90,7 @@ function sign_in_words(who: Status | null, role: string): string {
   return `${now}This needs a token with the role ${role} (http.auth.tokens).`;
 }
 
-function Form({ deed, who, done, close }: { deed: Deed; who: Status | null; done: (told: string) => void; close: () => void }) {
+export function Form({ deed, who, done, close }: { deed: Deed; who: Status | null; done: (told: string) => void; close: () => void }) {
   const [text, set_text] = useState("");
   const [why, set_why] = useState("");
   const [busy, set_busy] = useState(false);

@@ -39,8 +39,10 @@ export interface Issue {
 export interface WaitingStop { command_id: string; state: string; run: string; reason: string }
 export interface IssuePage {
   issue: Issue; deliveries: Delivery[]; evidence: Evidence | null; run: RunRow | null; stop: Stop | null;
-  issues_of_run: IssueRow[]; as_of: string;
+  issues_of_run: IssueRow[]; as_of: string; verdict: Verdict | null; notes: Note[];
 }
+export interface Verdict { verdict: "useful" | "noise" | "known"; by: string; at: string; note: string | null }
+export interface Note { id: string; by: string; at: string; text: string }
 export interface RuleRow {
   rule: string; type: string; version: string; status: string; reason: string | null; missing: string[];
   evaluations: Record<string, number>; summary: Record<string, unknown> | null; time: string;
@@ -67,12 +69,12 @@ export async function ask<T>(path: string): Promise<T> {
 }
 
 // A change. `once`: who sends it twice does it once; empty: it changes nothing (a preview).
-export async function tell<T>(path: string, body: unknown, once: string): Promise<T> {
+export async function tell<T>(path: string, body: unknown, once: string, method = "POST"): Promise<T> {
   const { csrf } = await ask<Status>("/status");
   const headers: Record<string, string> = { "Content-Type": "application/json", Accept: "application/json" };
   if (csrf) headers["X-Tocsin-CSRF"] = csrf;
   if (once) headers["Idempotency-Key"] = once;
-  const answer = await fetch(`/api/v1${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  const answer = await fetch(`/api/v1${path}`, { method, headers, body: JSON.stringify(body) });
   const found = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Refused(answer.status, found.detail ?? `the server answered ${answer.status}`);
   return found as T;

@@ -4,6 +4,7 @@ import { Act } from "./act";
 import { ask, type Evidence, type Issue, type IssuePage, type IssueRow } from "./api";
 import { CurvePanel } from "./curves";
 import { marks_of } from "./curve_data";
+import { Feedback } from "./feedback";
 import { Asked, Command, IssueLink, Link, Moment, Panel, Severity } from "./parts";
 import { attempt_words, outcome_words } from "./runs";
 import { Done, Told } from "./told";
@@ -121,6 +122,7 @@ export function IssueScreen({ issue_key, episode }: { issue_key: string; episode
           </div>
           <div>
             <Act answer={answer} />
+            <Feedback answer={answer} />
             <Next answer={answer} />
             <Chain issue={answer.issue} issues={answer.issues_of_run} />
             <Panel title="Why it was reported"><Measured evidence={answer.evidence} />{answer.issue.description && <p>{answer.issue.description}</p>}</Panel>

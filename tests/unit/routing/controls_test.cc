@@ -7,6 +7,7 @@
 #include <set>
 #include <sstream>
 
+#include "core/fields/issue_feedback.h"
 #include "routing/suppress/controls.h"
 #include "tests/unit/routing/harness.h"
 
@@ -55,6 +56,27 @@ TEST(Controls, KindsAreAscendingAndSayWhoWritesThemAndWhatATombstoneMeans) {
     EXPECT_NE(kind.make(none.tables), nullptr) << kind.prefix;
     before = kind.prefix;
   }
+}
+
+TEST(Controls, WhatPeopleSayOfIssuesIsReadAndKeepsNothing) {
+  NoTables none;
+  Controls controls(none.tables);
+  const core::IssueVerdict noise{{"4f2a", "iss_1", ""}, "noise", "ada", kStart, "", "cli"};
+  core::IssueVerdict unheard = noise;
+  unheard.verdict = "fine";
+  const core::IssueNote note{"note_1", {"4f2a", "iss_1", ""}, "ada", kStart, "a cable", "cli"};
+  EXPECT_TRUE(controls.apply("verdict/4f2a/iss_1", core::verdict_json(noise), kStart));
+  EXPECT_TRUE(controls.apply("note/note_1", core::note_json(note), kStart));
+  EXPECT_TRUE(controls.apply("verdict/4f2a/iss_1", std::nullopt, kStart));
+  EXPECT_FALSE(controls.apply("verdict/4f2a/iss_2", core::verdict_json(noise), kStart));
+  EXPECT_FALSE(controls.apply("verdict/4f2a/iss_1", core::verdict_json(unheard), kStart));
+  EXPECT_FALSE(controls.apply("verdict/4f2a/iss_1", "{", kStart));
+  EXPECT_FALSE(controls.apply("note/note_2", core::note_json(note), kStart));
+  EXPECT_FALSE(controls.apply("note/note_1", "[]", kStart));
+  std::vector<StateRecord> state;
+  controls.take(state);
+  controls.snapshot(state);
+  EXPECT_TRUE(state.empty());
 }
 
 TEST(Controls, TheStateOfAKindThatIsNotThereIsLeftAlone) {

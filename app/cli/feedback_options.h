@@ -1,0 +1,13 @@
+// `tocsin verdict` and `tocsin note`, on the command line.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "app/cli/command_run.h"
+
+namespace tocsin::app {
+
+void add_verdict(CLI::App& app, CommandRun& out);
+void add_note(CLI::App& app, CommandRun& out);
+
+}  // namespace tocsin::app
