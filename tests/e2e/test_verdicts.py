@@ -176,7 +176,7 @@ def test_what_is_no_verdict_goes_to_the_dead_letters_and_hurts_nobody(server, tm
     place.append(*broken("one"))
     path, event = issue_of(program, "one")
     key = path.split("/")[4]
-    place.append(("router-control", f"verdict/{key}/{event}", b"{"), ("router-control", "note/note_x", b"[]"),
+    place.append(("router-control", f"verdict/{key}/iss_other", b"{"), ("router-control", "note/note_x", b"[]"),
                  ("router-control", f"verdict/{key}/{event}", json.dumps({"issue": key, "event_id": event, "verdict": "fine", "by": "eve",
                                                                           "at": "2026-01-02T03:04:05Z"}).encode()))
     assert wait_for(lambda: len(place.dead_letters()) == 3, 30)
