@@ -15,6 +15,7 @@
 #include "app/api/name_routes.h"
 #include "app/api/openapi.h"
 #include "app/api/page_routes.h"
+#include "app/api/query_route.h"
 #include "app/api/report_routes.h"
 #include "app/api/resource_routes.h"
 #include "app/api/run_routes.h"
@@ -68,7 +69,7 @@ struct Api::Parts {
 };
 
 HttpAnswer Api::Parts::answer(const ApiRoute& route, const HttpRequest& request) {
-  auto verdict = desk.access.check(request, route.role);
+  auto verdict = desk.access.check(request, route.role, route.only_reads);
   if (verdict.refusal) return std::move(*verdict.refusal);
   const auto query = UrlQuery::parse(request.query);
   if (!query) return problem(query.error());
@@ -77,7 +78,7 @@ HttpAnswer Api::Parts::answer(const ApiRoute& route, const HttpRequest& request)
     return problem(400, "invalid-parameter", good.error().message, field);
   const ApiCall call{request, verdict.who, *query};
   // Not of what anybody may do: nobody has a name there, and a session is for one browser.
-  const bool once = route.method != "GET" && route.role > ApiRole::anybody;
+  const bool once = route.method != "GET" && !route.only_reads && route.role > ApiRole::anybody;
   return once ? answered.once(call, [&] { return route.handler(call); }) : route.handler(call);
 }
 
@@ -108,6 +109,7 @@ std::vector<HttpRoute> Api::routes() {
         series_routes, report_routes, name_routes, heat_routes, system_routes, span_routes}) {
     for (ApiRoute& route : make(parts_->desk)) declared.push_back(std::move(route));
   }
+  declared.push_back(query_route(declared));
   declared.push_back({"GET",
                       "/api/v1/openapi.json",
                       ApiRole::anybody,
