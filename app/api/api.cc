@@ -16,6 +16,7 @@
 #include "app/api/name_routes.h"
 #include "app/api/openapi.h"
 #include "app/api/page_routes.h"
+#include "app/api/query_route.h"
 #include "app/api/report_routes.h"
 #include "app/api/resource_routes.h"
 #include "app/api/run_routes.h"
@@ -72,7 +73,7 @@ struct Api::Parts {
 };
 
 HttpAnswer Api::Parts::answer(const ApiRoute& route, const HttpRequest& request) {
-  auto verdict = desk.access.check(request, route.role);
+  auto verdict = desk.access.check(request, route.role, route.only_reads);
   if (verdict.refusal) return std::move(*verdict.refusal);
   const auto query = UrlQuery::parse(request.query);
   if (!query) return problem(query.error());
@@ -81,7 +82,7 @@ HttpAnswer Api::Parts::answer(const ApiRoute& route, const HttpRequest& request)
     return problem(400, "invalid-parameter", good.error().message, field);
   const ApiCall call{request, verdict.who, *query};
   // Not of what anybody may do: nobody has a name there, and a session is for one browser.
-  const bool once = route.method != "GET" && route.role > ApiRole::anybody;
+  const bool once = route.method != "GET" && !route.only_reads && route.role > ApiRole::anybody;
   return once ? answered.once(call, [&] { return route.handler(call); }) : route.handler(call);
 }
 
@@ -114,6 +115,7 @@ std::vector<HttpRoute> Api::routes() {
   }
   for (ApiRoute& route : feedback_routes(parts_->desk, parts_->store))
     declared.push_back(std::move(route));
+  declared.push_back(query_route(declared));
   declared.push_back({"GET",
                       "/api/v1/openapi.json",
                       ApiRole::anybody,

@@ -56,6 +56,7 @@ struct ApiRoute {
   std::vector<ApiParameter> parameters = {};
   std::vector<ApiBody> body = {};      // at most one
   std::vector<ApiReply> replies = {};  // beside the errors, which all routes share
+  bool only_reads = false;             // although it is no GET: it changes nothing
 };
 
 /// invalid_argument: a parameter that is none, with the nearest one, or a value of another type.

@@ -78,7 +78,19 @@ constexpr std::string_view kCurveSchemas =
    "type":"integer","nullable":true}},"required":["name","role","shape","step","elements",
    "neg_inf","negative","zero","positive","pos_inf","nan","l2","usual_l2","first_bad_step"],
    "additionalProperties":false}},"as_of":{"type":"string","format":"date-time"}},"required":[
-   "mode","step","tensors","first_bad","items","as_of"],"additionalProperties":false}})json";
+   "mode","step","tensors","first_bad","items","as_of"],"additionalProperties":false},
+ "Queries":{"type":"object","properties":{"queries":{"type":"array","minItems":1,"maxItems":32,
+   "items":{"type":"object","properties":{"kind":{"type":"string","description":
+   "what stands behind the run in the path: series, system/heatmap; run: the run itself"},
+   "run":{"type":"string"},"parameters":{"type":"object","additionalProperties":true,
+   "description":"of that route; other members are parameters too"}},"required":["kind","run"],
+   "additionalProperties":true}}},"required":["queries"],
+   "additionalProperties":false},
+ "QueryAnswers":{"type":"object","properties":{"answers":{"type":"array","items":{
+   "type":"object","properties":{"status":{"type":"integer"},"body":{"type":"object",
+   "additionalProperties":true,"description":"as that route answers, or a problem"}},
+   "required":["status","body"],"additionalProperties":false}}},"required":["answers"],
+   "additionalProperties":false}})json";
 
 }  // namespace
 

@@ -93,7 +93,7 @@ Value operation(const ApiRoute& route) {
   ValueList parameters;
   for (const ApiParameter& parameter : route.parameters)
     parameters.push_back(parameter_value(parameter));
-  if (route.method != "GET") {
+  if (route.method != "GET" && !route.only_reads) {
     parameters.push_back(header_parameter("Idempotency-Key",
                                           "The same key within 24 h gets the first answer again"));
     parameters.push_back(header_parameter(

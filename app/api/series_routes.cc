@@ -5,9 +5,11 @@
 #include <chrono>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "app/api/series_asking.h"
+#include "app/api/series_csv.h"
 #include "app/serve/entity_tag.h"
 #include "app/serve/problem.h"
 #include "core/json.h"
@@ -24,6 +26,7 @@ constexpr std::int64_t kMostCurvePoints = 10'000;
 constexpr std::int64_t kUsualPoints = 1000;
 constexpr std::int64_t kMostSmooth = 1'000'000;
 constexpr double kMicrosOfAMilli = 1000;
+constexpr std::size_t kShortUid = 8;
 
 std::string wall_text(double micros) {
   return core::to_rfc3339(core::WallTime(std::chrono::duration_cast<core::WallTime::duration>(
@@ -162,7 +165,8 @@ ValueMap without_counts(const ValueMap& body) {
   return out;
 }
 
-HttpAnswer show_series(ApiDesk& desk, const ApiCall& call) {
+// Which series, and of which steps or times. nullopt: `refusal` says why.
+std::optional<insights::SeriesAsk> asked_range(const ApiCall& call, HttpAnswer& refusal) {
   insights::SeriesAsk ask = ask_of(call);
   const auto statistic = call.query.value("stat");
   if (statistic) {
@@ -173,14 +177,42 @@ HttpAnswer show_series(ApiDesk& desk, const ApiCall& call) {
     const bool from = std::string_view(name) == "from";
     if (const auto good = read_bound(call.query, name, from ? ask.from : ask.to,
                                      from ? ask.from_time : ask.to_time);
-        !good)
-      return problem(400, "invalid-parameter", good.error().message, name);
+        !good) {
+      refusal = problem(400, "invalid-parameter", good.error().message, name);
+      return std::nullopt;
+    }
   }
-  if (ask.from && ask.to && *ask.from >= *ask.to)
-    return problem(400, "invalid-parameter", "to: expected a step behind from", "to");
+  if (!ask.from || !ask.to || *ask.from < *ask.to) return ask;
+  refusal = problem(400, "invalid-parameter", "to: expected a step behind from", "to");
+  return std::nullopt;
+}
+
+// Every value: what puts values together needs to be told how many points that makes.
+HttpAnswer send_every_value(ApiDesk& desk, const ApiCall& call, const insights::SeriesAsk& ask,
+                            CsvTables& tables, const std::string& file) {
+  for (const char* name : {"agg", "smooth"}) {
+    if (call.query.value(name))
+      return problem(400, "invalid-parameter",
+                     std::string(name) +
+                         ": a table of every value has each worker's own, as they are; give points",
+                     name);
+  }
+  auto walk = insights::RowWalk::begin([&desk] { return desk.curves.reader(); }, ask);
+  if (walk) return tables.open(std::move(*walk), file);
+  return walk.error().code == core::Code::invalid_argument ? refused_ask(walk.error())
+                                                           : problem(walk.error());
+}
+
+HttpAnswer show_series(ApiDesk& desk, const ApiCall& call, CsvTables& tables) {
   HttpAnswer refusal;
+  auto asked = asked_range(call, refusal);
+  if (!asked) return refusal;
+  insights::SeriesAsk& ask = *asked;
   const auto reader = series_of_run(desk, call, ask.run, refusal);
   if (!reader) return refusal;
+  const bool csv = call.query.value("format") == "csv";
+  const std::string file = "series-" + ask.run.substr(0, kShortUid) + ".csv";
+  if (csv && !call.query.value("points")) return send_every_value(desk, call, ask, tables, file);
   ask.points = number_in(call.query, "points", kUsualPoints);
   ask.smooth = number_in(call.query, "smooth", 0);
   ask.together = together_in(call.query);
@@ -188,6 +220,7 @@ HttpAnswer show_series(ApiDesk& desk, const ApiCall& call) {
   const auto answer = insights::ask_series(*reader, ask);
   if (!answer) return refused_ask(answer.error());
   if (const auto status = reader->failure(); !status) return problem(status.error());
+  if (csv) return buckets_as_csv(*answer, together, ask.smooth > 1, file);
   ValueList series;
   for (const auto& line : answer->lines)
     series.push_back(curve_value(line, answer->level == 0 && !together, together, ask.smooth > 1));
@@ -219,6 +252,10 @@ std::vector<ApiParameter> series_parameters() {
   ApiParameter stat = statistic_parameter();
   stat.meaning = "of tensors this statistic, in place of scalars";
   out.push_back(stat);
+  ApiParameter format{"format", ParameterType::choice,
+                      "json if not given; csv without points has every value"};
+  format.choices = {"json", "csv"};
+  out.push_back(format);
   return out;
 }
 
@@ -229,10 +266,13 @@ std::vector<ApiRoute> series_routes(ApiDesk& desk) {
            "/api/v1/runs/{run}/series",
            ApiRole::viewer,
            "Show curves of a run: scalars, the seconds of its steps, statistics of tensors",
-           [&desk](const ApiCall& call) { return show_series(desk, call); },
+           [&desk, tables = std::make_shared<CsvTables>()](const ApiCall& call) {
+             return show_series(desk, call, *tables);
+           },
            series_parameters(),
            {},
            {{200, "the series", "Series"},
+            {200, "the same as a table (format=csv)", "Text", kCsvType},
             {304, "you have them already: If-None-Match names their ETag"}}}};
 }
 

@@ -239,12 +239,13 @@ HttpAnswer Access::unknown(const HttpRequest& request, ApiRole needed) const {
                       role);
 }
 
-Access::Verdict Access::check(const HttpRequest& request, ApiRole needed) const {
+Access::Verdict Access::check(const HttpRequest& request, ApiRole needed, bool only_reads) const {
   if (auto refusal = refuse_place(request)) return {{}, std::move(refusal)};
   Verdict out = who_asks(request);
   if (out.refusal) return out;
   const Principal& who = out.who;
-  if (changes(request) && !who.csrf.empty() && !same_secret(request.header(kCsrf), who.csrf)) {
+  if (changes(request) && !only_reads && !who.csrf.empty() &&
+      !same_secret(request.header(kCsrf), who.csrf)) {
     out.refusal =
         problem(403, "csrf", "send X-Tocsin-CSRF with the value of `csrf` in GET /api/v1/status");
     return out;

@@ -48,9 +48,11 @@ class Access {
     Principal who;
     std::optional<HttpAnswer> refusal;  // 401, 403, 415 or 421 with what to do
   };
-  /// Whether the one who asks may do what needs this role. A request that changes something must be
-  /// JSON, so that no form of another page makes one.
-  [[nodiscard]] Verdict check(const HttpRequest& request, ApiRole needed) const;
+  /// Whether the one who asks may do what needs this role. A request that is no GET must be JSON, so
+  /// that no form of another page makes one, and have the CSRF token of its session, unless it
+  /// `only_reads`.
+  [[nodiscard]] Verdict check(const HttpRequest& request, ApiRole needed,
+                              bool only_reads = false) const;
 
   /// The token with these characters; null: none opens with them.
   [[nodiscard]] const ApiToken* token_of(std::string_view given) const;

@@ -39,6 +39,11 @@ class HttpAnswers {
                       });
     return true;
   }
+  /// Does this on a thread that may wait, behind what is waiting.
+  template <typename Work>
+  void later(Work work) {
+    boost::asio::post(workers_, std::move(work));
+  }
   /// Waits for the answers that are being made; those that have not begun are left out.
   void stop() {
     workers_.stop();

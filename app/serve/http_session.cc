@@ -188,7 +188,7 @@ class Session final : public OpenConnection, public std::enable_shared_from_this
     response_.keep_alive(keep_alive);
     if (made.status == 204) {  // has no body, and says nothing of one (RFC 9110, 8.6)
       response_.erase(http::field::content_type);
-    } else {
+    } else if (!made.stream) {  // of a HEAD: nobody knows how long it gets
       response_.content_length(made.body.size());
     }
     if (request.method() != http::verb::head) response_.body() = std::move(made.body);
@@ -219,7 +219,7 @@ class Session final : public OpenConnection, public std::enable_shared_from_this
     lowest(stream_).socket().shutdown(tcp::socket::shutdown_send, ignored);
   }
 
-  // A body without an end: one piece after the other, until one of both ends has enough.
+  // A body of pieces: one piece after the other, until one of both ends has enough.
   void write_endless(HttpResponse made) {
     stop_counting();
     endless_ = std::move(made.stream);
@@ -246,7 +246,7 @@ class Session final : public OpenConnection, public std::enable_shared_from_this
       });
     });
     write_piece();
-    wait_quiet();
+    if (!endless_->may_wait()) wait_quiet();
   }
   // Whoever reads a stream sends nothing: what comes is its end.
   void watch_end() {
@@ -270,10 +270,23 @@ class Session final : public OpenConnection, public std::enable_shared_from_this
   }
   void write_piece() {
     if (writing_ || ended_) return;
+    if (endless_->may_wait()) return take_elsewhere();
     HttpStream::Piece piece = endless_->take();
     if (!piece.text.empty() || piece.last) send_piece(std::move(piece));
   }
+  // It comes back here before anything of this connection can go.
+  void take_elsewhere() {
+    writing_ = true;
+    answers_.later([self = self()]() mutable {
+      HttpStream::Piece piece = self->endless_->take();
+      const auto executor = self->stream_.get_executor();
+      asio::post(executor, [self = std::move(self), piece = std::move(piece)]() mutable {
+        self->send_piece(std::move(piece));
+      });
+    });
+  }
   void send_piece(HttpStream::Piece piece) {
+    if (piece.torn) return close();
     writing_ = wrote_ = true;
     ended_ = piece.last;
     piece_ = std::move(piece.text);

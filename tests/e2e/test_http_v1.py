@@ -281,8 +281,8 @@ def test_answers_are_what_openapi_says(server, config, tmp_path):
         filled = path.replace("{key}", key).replace("{episode}", "newest").replace("{id}", silence).replace("{hash}", group).replace("{run}", run)
         status, answer, headers = page.ask("GET", filled, headers=bearer)
         reply = methods["get"]["responses"][str(status)]
-        [(kind, content)] = reply["content"].items()
-        assert status == 200 and headers["Content-Type"] == kind, (path, answer)
+        content = reply["content"].get(headers["Content-Type"])
+        assert status == 200 and content, (path, headers["Content-Type"], answer)
         jsonschema.validate(answer, {**schemas, **content["schema"]})
         checked += 1
         status, answer, headers = page.ask("GET", filled + "?nonsense=1", headers=bearer)

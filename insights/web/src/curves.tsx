@@ -1,6 +1,7 @@
 // Curves of a run: charts with marks, a range that is zoomed into, and what else could be shown.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, Refused, type IssueRow, type Stop } from "./api";
+import { ask_together } from "./together";
 import { Chart, MARK_SIGNS, type Mark } from "./chart";
 import { colour_of } from "./colours";
 import { charts_of, exactly, lines_of, marks_of, read_out, sentence, usual_names, type Curve, type Curves, type Name } from "./curve_data";
@@ -103,8 +104,9 @@ function Picker({ names, shown, total, job }: { names: Name[]; shown: string[]; 
   );
 }
 
-// What `path` gives: asked again when the run has moved and when it changes; the newest answer stays meanwhile.
-export function useAsked<T>(path: string | null, turn: number, load: (path: string) => Promise<T> = ask): { answer: T | null; error: Error | null } {
+// What `path` gives: asked again when the run has moved and when it changes; the newest answer stays meanwhile. When the run has
+// moved all charts ask at the same moment: that is one request.
+export function useAsked<T>(path: string | null, turn: number, load: (path: string) => Promise<T> = turn > 0 ? ask_together : ask): { answer: T | null; error: Error | null } {
   const [answer, set_answer] = useState<T | null>(null);
   const [error, set_error] = useState<Error | null>(null);
   useEffect(() => {
@@ -135,6 +137,9 @@ export function CurvePanel({ uid, job, issues, stop, only, around, id, title }:
   const query = new URLSearchParams({ name: exactly(shown), points: "600" });
   if (from !== null) query.set("from", String(from));
   if (to !== null) query.set("to", String(to));
+  const table = new URLSearchParams({ format: "csv", name: exactly(shown) });
+  if (from !== null) table.set("from", String(from));
+  if (to !== null) table.set("to", String(to));
   if (several) query.set("agg", "mean");
   const curves = useAsked<Curves>(shown.length > 0 ? `${run}/series?${query}` : null, turn);
   const log = place.value.query.get("log") === "true";
@@ -163,7 +168,8 @@ export function CurvePanel({ uid, job, issues, stop, only, around, id, title }:
         <p class="tools"><span>steps {answer.from} to {Math.min(answer.to - 1, Math.max(...answer.series.map((one) => (one.x0[one.x0.length - 1] ?? 0) + answer.width - 1)))}</span>
           {behind > 0 && <button type="button" onClick={() => zoom({ from: Math.max(0, newest + 1 - (to! - (from ?? 0))), to: null })}>{behind} new {behind === 1 ? "step" : "steps"} →</button>}
           {(asked || near) && <button type="button" onClick={() => zoom({ from: null, to: null })}>All steps</button>}
-          <button type="button" aria-pressed={log} onClick={() => set_query("log", log ? "" : "true")}>Logarithmic</button></p>
+          <button type="button" aria-pressed={log} onClick={() => set_query("log", log ? "" : "true")}>Logarithmic</button>
+          <a class="csv" href={`/api/v1${run}/series?${table}`} download title="Every stored value of these curves and steps, not only the points drawn">CSV</a></p>
         <Marks marks={kept.current.marks} />
         <div class="charts">{drawn.map((one) => (
           <Figure key={`${one.mode} ${one.name}`} {...one} answer={answer} marks={one.mode === main ? kept.current.marks : NONE} log={log} zoom={one.mode === main ? zoom : null} />))}</div>

@@ -5,6 +5,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from . import chart
 from .chart import Chart, number
+from .live import SILENCE, keep_drawn
 from .selection import query_of
 
 POINTS = 400
@@ -13,6 +14,13 @@ _MOST = 16  # lines
 
 class CurveChart(Chart):
     """``data``: {line: [{"step", "min", "mean", "max", "bad_step"}, …]}."""
+
+    _again: Any = None  # () -> frames of what is new, and () -> the chart drawn anew
+
+    def live(self, timeout: float = SILENCE) -> Chart:
+        """Shows it in a notebook and keeps it drawn until the run has ended; ``timeout`` as of ``trial.live``. Gives the last chart."""
+        frames, draw = self._again
+        return keep_drawn(self, frames(timeout), draw)
 
 
 class Plotting:
@@ -41,7 +49,10 @@ class Plotting:
         bands = {name: chart.Band([(float(row["step"]), row["min"], row["max"]) for row in rows if row["n"]],
                                   [float(row["bad_step"]) for row in rows if row["bad_step"] is not None]) for name, rows in named.items()}
         data = {name: [{column: row[column] for column in ("step", "min", "mean", "max", "bad_step")} for row in rows] for name, rows in named.items()}
-        return CurveChart(query, told, data, [chart.Lines(query, shown, "step", "seconds" if of.kind == "step" else str(stat or "value"), bands=bands)])
+        out = CurveChart(query, told, data, [chart.Lines(query, shown, "step", "seconds" if of.kind == "step" else str(stat or "value"), bands=bands)])
+        out._again = (lambda timeout: self.live(query, stat=stat, mode=mode, workers=workers, timeout=timeout),  # type: ignore[attr-defined]
+                      lambda: self.plot(query, stat, mode, workers, steps, points, smooth))
+        return out
 
 
 def _number(value: Any) -> float:

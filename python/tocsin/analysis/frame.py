@@ -27,6 +27,13 @@ class Frame:
         self._kinds: Dict[str, str] = source.kinds(query)  # says at once what is wrong with the query
         self._read: Optional[Table] = None
 
+    @classmethod
+    def of(cls, source: Any, query: Query, table: Table) -> "Frame":
+        """Of rows that were read already."""
+        out = cls(source, query)
+        out._read = table
+        return out
+
     @property
     def table(self) -> Table:
         if self._read is None:

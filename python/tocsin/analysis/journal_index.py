@@ -55,6 +55,7 @@ class JournalIndex:
         self.with_values: Dict[Tuple[str, int], None] = {}  # (uid, attempt), newest last
         self.with_steps: Dict[Tuple[str, int], None] = {}  # the same of those with ends of steps, which may have no value
         self.events: List[Tuple[Head, Dict[str, Any]]] = []
+        self.heard: Dict[str, int] = {}  # by uid: when its newest frame was made, UTC ns
         self.unreadable = 0
         self._launches: Dict[str, Launches] = {}
         self._settled: Dict[Tuple[Any, ...], int] = {}
@@ -78,6 +79,10 @@ class JournalIndex:
         if not known and begin:  # one that is named may have nothing but steps
             known = [key for key in self.with_steps if key[0].startswith(begin) and job in (None, self.jobs.get(key[0]))]
         return max((key for key in known if key[0] == known[-1][0]), key=lambda key: key[1]) if known else None
+
+    def ended(self, uid: str, attempt: int) -> bool:
+        """All processes of this launch have been heard, and have ended."""
+        return uid in self._launches and self._launches[uid].ended(attempt)
 
     def values(self, heads: List[Head]) -> Iterator[Tuple[Head, bytes]]:
         """The records of these heads, which come in the order of their numbers."""
@@ -107,6 +112,7 @@ class JournalIndex:
         uid = self._uids.get(run)
         if uid is None:
             uid = self._uids.setdefault(run, str(uuid.UUID(bytes=run)))
+        self.heard[uid] = max(self.heard.get(uid, 0), time)
         event = None
         if kind == wire.LIFECYCLE:
             event = self._event(uid, value[length:])

@@ -62,16 +62,22 @@ class RecordedSource:
 
     def table(self, query: Query) -> Table:
         self.index.update()
-        kinds = self.kinds(query)
-        growing = Growing(kinds, self._word, ("name", "track", "args"))
+        table = self.rows_of(query, self._heads(query))
+        return table if query.points is None else bucketed(table, query)
+
+    def since(self, query: Query, mark: int) -> Tuple[Table, int]:
+        """Rows of records that were read behind a mark, and the mark behind them; the first mark is 0. ``update`` brings new ones."""
+        heads = self.index.heads[_KIND[query.selection.kind]]
+        return self.rows_of(query, self._heads(query, mark)), len(heads)
+
+    def rows_of(self, query: Query, heads: List[Head]) -> Table:
+        growing = Growing(self.kinds(query), self._word, ("name", "track", "args"))
         wanted = None if query.selection.kind == "step" else set(self._hashes(query))
         if wanted is None or wanted:
-            for head, value in self.index.values(self._heads(query)):
+            for head, value in self.index.values(heads):
                 self._decode(head, value, wanted, query, growing)
         table = growing.table()
-        if wanted is not None:
-            table = _of_names(table, {self._word(hash_) for hash_ in wanted})
-        return table if query.points is None else bucketed(table, query)
+        return table if wanted is None else _of_names(table, {self._word(hash_) for hash_ in wanted})
 
     def _hashes(self, query: Query) -> List[int]:
         selection = query.selection
@@ -93,10 +99,10 @@ class RecordedSource:
             told = None
         return told or COLLECTIONS_OF.get(_ROLES.get(self.index.roles.get(hash_, 0), ""), ("default",))
 
-    def _heads(self, query: Query) -> List[Head]:
+    def _heads(self, query: Query, mark: int = 0) -> List[Head]:
         out = []
         kind = _KIND[query.selection.kind]
-        for head in self.index.heads[kind]:
+        for head in self.index.heads[kind][mark:]:
             of_node = head.rank == NODE_AGENT and kind == wire.SYSTEM
             if not of_node and query.run is not None and (head.run != query.run or query.attempt not in (None, head.attempt)):
                 continue

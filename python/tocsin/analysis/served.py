@@ -13,6 +13,7 @@ from .columns import INTEGER, REAL, TEXT, TIME, Table, made
 from .curves import Plotting
 from .frame import Frame
 from .http import Server, run_of
+from .live import FollowedServer, Living, pattern_of
 from .selection import Query, query_of
 
 _ALL = {"run": TEXT, "attempt": INTEGER, "worker": TEXT, "rank": INTEGER, "mode": TEXT, "step": INTEGER, "time": TIME}
@@ -40,10 +41,12 @@ class ServedSource:
         return {**_ALL, **({"seconds": REAL} if of == "step" else {"name": TEXT, "value": REAL})}
 
     def names(self, query: Query) -> List[str]:
-        return [item["name"] for item in self._names(query)]
+        return [item["name"] for item in self.listed(query)]
 
-    def _names(self, query: Query) -> List[Dict[str, Any]]:
-        answer = self.server.get(f"/api/v1/runs/{query.run}/names", name=self._pattern(query), mode=query.mode, limit=_NAMES)
+    def listed(self, query: Query) -> List[Dict[str, Any]]:
+        """Names with how many values of each are stored, and their steps."""
+        answer = self.server.get(f"/api/v1/runs/{query.run}/names", name=self._pattern(query), mode=query.mode, limit=_NAMES,
+                                 worker=pattern_of(query.workers))
         if answer["total"] > len(answer["items"]):
             raise ValueError(f"{answer['total']} names match: a server lists {_NAMES} at once; ask for fewer")
         kind = "clock" if query.selection.kind == "step" else "scalar"
@@ -56,19 +59,33 @@ class ServedSource:
 
     def table(self, query: Query) -> Table:
         rows: List[Dict[str, Any]] = []
-        for item in self._names(query):
-            for line, width in self._lines(query, item):
-                if query.attempt in (None, line["attempt"]) and not line["superseded"]:
-                    rows += _points(line, width) if query.points is not None else _values(line)
+        for item in self.listed(query):
+            rows += self.values_of(query, item)
+        return self.made(query, rows)
+
+    def values_of(self, query: Query, item: Dict[str, Any]) -> List[Dict[str, Any]]:
+        """Rows of one name; those that a later attempt went over again are left out."""
+        rows: List[Dict[str, Any]] = []
+        for line, width in self._lines(query, item):
+            if query.attempt in (None, line["attempt"]) and not line["superseded"]:
+                rows += _points(line, width) if query.points is not None else _values(line)
+        return rows
+
+    def made(self, query: Query, rows: List[Dict[str, Any]]) -> Table:
+        kinds = self.kinds(query)
         for row in rows:
             row["run"] = query.run
-        kinds = self.kinds(query)
         if query.points is not None:
             kinds = {**{name: kind for name, kind in kinds.items() if name not in ("value", "seconds")}, **_BUCKET,
                      **({"smooth": REAL} if query.smooth else {})}
         elif query.selection.kind == "step":
             rows = [{**row, "seconds": row["value"]} for row in rows]
         return {name: made(kind, (row.get(name) for row in rows)) for name, kind in kinds.items()}
+
+    @staticmethod
+    def seconds(moment: str) -> float:
+        """Of a time of an answer, since 1970."""
+        return _microseconds(moment) / 1e6
 
     def _lines(self, query: Query, item: Dict[str, Any]) -> Iterator[Tuple[Dict[str, Any], int]]:
         """Lines of one name, and the width of their points. Every value comes in windows that are narrow enough."""
@@ -78,7 +95,7 @@ class ServedSource:
         window = high - low if query.points is not None else _POINTS
         while low < high:
             answer = self.server.get(f"/api/v1/runs/{query.run}/series", name=re.escape(item["name"]), mode=query.mode,
-                                     worker="|".join(map(re.escape, query.workers)) if query.workers is not None else None,
+                                     worker=pattern_of(query.workers),
                                      **{"from": low, "to": min(high, low + window)}, points=query.points or _POINTS, smooth=query.smooth)
             if answer["left_out"]:
                 raise ValueError(f"{item['name']}: the server gives 64 lines at once and left {answer['left_out']} out; name some workers")
@@ -130,7 +147,7 @@ def _points(line: Dict[str, Any], width: int) -> List[Dict[str, Any]]:
     return out
 
 
-class ServedTrial(Plotting, Trial):
+class ServedTrial(Plotting, Living, Trial):
     """Scalars of a run that a server keeps. Global steps are those of the mode where there is one mode; with several, their order in time."""
 
     def __init__(self, server: Server, name: Optional[str], range_steps: Optional[Tuple[int, int]], run: Optional[str]) -> None:
@@ -158,7 +175,7 @@ class ServedTrial(Plotting, Trial):
             of.setdefault(key, {}).setdefault(row["name"], {})[row["worker"]] = Row(row["value"], None, {})
             times.setdefault(key, int(row["time"].timestamp() * 1e9))
             self._last[row["mode"], row["worker"]] = max(self._last.get((row["mode"], row["worker"]), -1), row["step"])
-        for row in self.source._names(query_of('metric(".*")')._replace(run=self.run)):
+        for row in self.source.listed(query_of('metric(".*")')._replace(run=self.run)):
             self.describe(row["name"], row["role"])
         one_mode = len({mode for mode, _ in of}) == 1
         self._saved, self._by_step, self._steps_of = [], {}, {}
@@ -205,3 +222,6 @@ class ServedTrial(Plotting, Trial):
         """A lazy frame, asked from the server. ``query``: ``metric("loss")``, ``step()``, or the name of a metric."""
         asked = query_of(query, stat=stat, mode=mode, workers=workers, steps=steps if steps is not None else self._range, points=points, smooth=smooth)
         return Frame(self.source, asked._replace(run=self.run))
+
+    def follow(self, query: Query) -> FollowedServer:
+        return FollowedServer(self.source, query._replace(run=self.run))

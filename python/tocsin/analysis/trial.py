@@ -5,8 +5,9 @@ from typing import Any, Optional, Tuple
 from tocsin.rules.recording import RecordedTrial
 from .curves import Plotting
 from .frame import Frame
+from .live import FollowedDirectory, Living
 from .recorded import RecordedSource
-from .selection import query_of
+from .selection import Query, query_of
 
 
 def _late(name: str) -> Any:
@@ -20,8 +21,8 @@ def _late(name: str) -> Any:
     return property(get, put)
 
 
-class DirectoryTrial(Plotting, RecordedTrial):
-    """:class:`tocsin.rules.Trial`, ``series`` and ``plot``."""
+class DirectoryTrial(Plotting, Living, RecordedTrial):
+    """:class:`tocsin.rules.Trial`, ``series``, ``live`` and ``plot``."""
 
     run = _late("run")
     job = _late("job")
@@ -59,3 +60,8 @@ class DirectoryTrial(Plotting, RecordedTrial):
         if found is not None:
             asked = asked._replace(run=found[0], attempt=found[1])
         return Frame(self.source, asked)
+
+    def follow(self, query: Query) -> FollowedDirectory:
+        if self._until is not None:
+            raise ValueError("live: this trial shows a past moment; open it without at")
+        return FollowedDirectory(RecordedSource(self._directory), self._directory, self._wanted, query)
