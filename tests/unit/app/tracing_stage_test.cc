@@ -9,6 +9,7 @@
 #include "app/serve/metrics.h"
 #include "core/log.h"
 #include "core/mutex.h"
+#include "ingest/ingest.h"
 #include "tests/support/record_fixture.h"
 
 namespace tocsin::app {
