@@ -38,7 +38,7 @@ HttpAnswer problem(int status, std::string_view kind, std::string_view detail,
   core::ValueMap body{{"type", "urn:tocsin:problem:" + std::string(kind)},
                       {"title", title},
                       {"status", std::int64_t{status}},
-                      {"detail", std::string(detail)}};
+                      {"detail", core::visible(detail)}};
   if (!field.empty()) body.emplace_back("field", core::visible(field, 100));
   HttpAnswer out{status, core::to_json(body) + "\n", "application/problem+json", {}};
   if (status == 503) out.headers.emplace_back("Retry-After", "2");
