@@ -14,7 +14,6 @@
 namespace tocsin::app {
 namespace {
 
-using core::Value;
 using core::ValueList;
 using core::ValueMap;
 

@@ -92,6 +92,7 @@ std::vector<RuleTally> FeedbackReader::rules() {
                                      : one.known);
   }
   std::vector<RuleTally> out;
+  out.reserve(by_name.size());
   for (auto& [name, tally] : by_name) out.push_back(std::move(tally));
   return out;
 }
