@@ -61,6 +61,19 @@ ALERTS = [
      "Stage {{ $labels.stage }} met damaged or missing state.",
      "The log says which (`state_incomplete`).",
      "a stage met damaged state in the last 15 minutes"),
+    ("TocsinStoreStopped", "min by (instance, store) (tocsin_insights_up) == 0", "5m", "warning",
+     "{{ $labels.instance }} does not write its store of {{ $labels.store }}.",
+     "The log says why (`insights_failed`, `curves_failed`): a full disk, missing rights, or a second process with the same path. "
+     "Rules and messages go on; the page shows nothing new.",
+     "a store that the page is drawn from is not written for 5 minutes"),
+    ("TocsinStoreBehind", "max by (instance, topic) (tocsin_insights_lag_seconds > 300 and deriv(tocsin_insights_lag_seconds[10m]) >= 0)", "10m", "warning",
+     "{{ $labels.instance }} shows topic {{ $labels.topic }} {{ $value | humanizeDuration }} late, and falls further behind.",
+     "More is written than it reads. Look at its processor time and its disk (`tocsin_insights_commit_seconds`).",
+     "a store is more than 5 minutes behind its topic and does not catch up"),
+    ("TocsinStoreGaps", "sum by (instance, store) (increase(tocsin_insights_gaps_total[15m])) > 0", "0m", "warning",
+     "Records were gone before {{ $labels.instance }} read them into its store of {{ $labels.store }}.",
+     "The topic keeps less than the process was away or behind. The page lacks them for good: lengthen the retention of the topic.",
+     "records were gone from a topic before a store had read them, in the last 15 minutes"),
 ]
 HEAD = """# Alerts about Tocsin itself, for Prometheus (rule_files). Written by tools/docs from tools/docs_alerts.py.
 groups:

@@ -1,6 +1,9 @@
 #include "app/api/api.h"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <string_view>
 #include <utility>
 
 #include "app/api/ack_routes.h"
@@ -49,20 +52,34 @@ core::Result<std::unique_ptr<const routing::Router>> explaining_router(const App
   return std::unique_ptr<const routing::Router>(std::move(*made));
 }
 
+// What asks the store of curves, as `kind` of tocsin_insights_query_seconds.
+struct MeasuredRoutes {
+  std::string_view kind;
+  std::vector<ApiRoute> (*make)(ApiDesk&);
+};
+constexpr std::array kMeasured{
+    MeasuredRoutes{"series", series_routes}, MeasuredRoutes{"names", name_routes},
+    MeasuredRoutes{"heat", heat_routes},     MeasuredRoutes{"system", system_routes},
+    MeasuredRoutes{"spans", span_routes},
+};
+
 }  // namespace
 
 struct Api::Parts {
   Parts(const AppConfig& config, ingest::Transport& transport, const core::Clock& clock,
         core::Log& log, const std::string& host, std::unique_ptr<const routing::Router> routing,
         core::Telemetry& telemetry)
-      : desk(config, transport, clock, log, host, std::move(routing)),
+      : desk(config, transport, clock, log, host, std::move(routing), telemetry),
         answered(clock),
         inbound(config.http.inbound, desk, telemetry),
         store(insights_path(config, "")) {
+        measures(telemetry) {
     if (config.http.links) links = link_routes(*config.http.links, desk, telemetry);
   }
 
   HttpAnswer answer(const ApiRoute& route, const HttpRequest& request);
+  /// Its answers are measured as `kind`.
+  ApiRoute timed(std::string_view kind, ApiRoute route);
 
   ApiDesk desk;
   Idempotency answered;
@@ -70,7 +87,22 @@ struct Api::Parts {
   std::vector<HttpRoute> links;
   std::string store;    // the file of the store of events
   std::string openapi;  // of all routes
+  core::Telemetry& measures;
 };
+
+ApiRoute Api::Parts::timed(std::string_view kind, ApiRoute route) {
+  core::Histogram& took =
+      measures.histogram("tocsin_insights_query_seconds",
+                         "time of one question to the store of curves", {{"kind", kind}});
+  route.handler = [answer = std::move(route.handler), &took,
+                   &clock = desk.clock](const ApiCall& call) {
+    const core::Duration begun = clock.monotonic();
+    HttpAnswer out = answer(call);
+    took.observe(std::chrono::duration<double>(clock.monotonic() - begun).count());
+    return out;
+  };
+  return route;
+}
 
 HttpAnswer Api::Parts::answer(const ApiRoute& route, const HttpRequest& request) {
   auto verdict = desk.access.check(request, route.role, route.only_reads);
@@ -107,15 +139,18 @@ Api::~Api() = default;
 
 std::vector<HttpRoute> Api::routes() {
   std::vector<ApiRoute> declared;
-  for (auto make :
-       {alertmanager_routes, event_routes, group_routes, resource_routes, silence_routes,
-        ack_routes, stop_routes, stream_routes, session_routes, run_routes, run_stop_routes,
-        series_routes, report_routes, name_routes, heat_routes, system_routes, span_routes}) {
+  for (auto make : {alertmanager_routes, event_routes, group_routes, resource_routes,
+                    silence_routes, ack_routes, stop_routes, stream_routes, session_routes,
+                    run_routes, run_stop_routes, report_routes}) {
     for (ApiRoute& route : make(parts_->desk)) declared.push_back(std::move(route));
   }
   for (ApiRoute& route : feedback_routes(parts_->desk, parts_->store))
     declared.push_back(std::move(route));
   declared.push_back(query_route(declared));
+  for (const auto& [kind, make] : kMeasured) {
+    for (ApiRoute& route : make(parts_->desk))
+      declared.push_back(parts_->timed(kind, std::move(route)));
+  }
   declared.push_back({"GET",
                       "/api/v1/openapi.json",
                       ApiRole::anybody,

@@ -36,7 +36,7 @@ AccessConfig access_of(const AppConfig& config, core::Log& log, std::string& tok
 
 ApiDesk::ApiDesk(const AppConfig& config, ingest::Transport& transport,
                  const core::Clock& the_clock, core::Log& the_log, const std::string& host,
-                 std::unique_ptr<const routing::Router> explaining)
+                 std::unique_ptr<const routing::Router> explaining, core::Telemetry& telemetry)
     : clock(the_clock),
       log(the_log),
       cluster(config.cluster),
@@ -55,8 +55,8 @@ ApiDesk::ApiDesk(const AppConfig& config, ingest::Transport& transport,
       view(transport, the_clock, the_log,
            {&deliveries, &commands, &audit, &told, &standing, &feed}),
       writer(transport, host),
-      insights(config, transport, the_clock, the_log, *streams),
-      curves(config, transport, the_clock, the_log, *streams) {}
+      insights(config, transport, the_clock, the_log, *streams, telemetry),
+      curves(config, transport, the_clock, the_log, *streams, telemetry) {}
 
 core::OutRecord audit_of(const ApiCall& call, core::WallTime at, std::string what,
                          std::string subject, core::Value before, core::Value after) {

@@ -20,6 +20,7 @@
 #include "app/view/held_back.h"
 #include "core/clock.h"
 #include "core/log.h"
+#include "core/telemetry.h"
 #include "core/time.h"
 #include "routing/routing.h"
 
@@ -29,7 +30,7 @@ struct ApiDesk {
   /// All outlive it; `host` is this machine's name.
   ApiDesk(const AppConfig& config, ingest::Transport& transport, const core::Clock& the_clock,
           core::Log& the_log, const std::string& host,
-          std::unique_ptr<const routing::Router> explaining);
+          std::unique_ptr<const routing::Router> explaining, core::Telemetry& telemetry);
 
   const core::Clock& clock;
   core::Log& log;

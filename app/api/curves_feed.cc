@@ -72,7 +72,10 @@ core::Status CurvesFeed::Reading::commit(const core::RecordSource& source) {
   std::vector<core::Position> positions = source.positions();
   std::erase_if(positions, [](const core::Position& one) { return one.next < 0; });
   const std::set<core::RunUid> changed = store_.changed();
+  const core::Duration begun = feed_.clock_.monotonic();
+  const std::size_t rows = store_.waiting();
   if (auto status = store_.commit(positions); !status) return status;
+  feed_.figures_.committed(feed_.clock_.monotonic() - begun, rows);
   moved_.insert(changed.begin(), changed.end());
   return core::ok();
 }
@@ -90,9 +93,12 @@ void CurvesFeed::Reading::tick() {
 core::Status CurvesFeed::Reading::tidy() {
   const core::WallTime now = feed_.clock_.now();
   if (now - tidied_ < kTidyCurvesEvery) return core::ok();
-  if (const std::uint64_t refused = store_.refused(); refused > std::exchange(refused_, refused))
+  const std::uint64_t refused = store_.refused();
+  if (const std::uint64_t before = std::exchange(refused_, refused); refused > before) {
+    feed_.figures_.refused(refused - before);
     feed_.log_.warn("curves_left_out", {{"values", std::to_string(refused)},
                                         {"error", "a run has more than 200 000 series"}});
+  }
   const auto gone = store_.forget(now - feed_.config_.keep, feed_.config_.max_curve_bytes.count,
                                   kCurvesForgotten);
   if (!gone) return gone.error();
@@ -109,6 +115,7 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
   auto source = feed_.transport_.source(options);
   if (!source) return source.error();
   const auto take = [this](const core::RecordView& record) {
+    feed_.figures_.read(record.topic, record.timestamp);
     (void)ingest::decode_telemetry(
         record, json_, [this](const core::FrameView& frame, const core::FrameBody& body) {
           samples_.take(frame, body, feed_.clock_.monotonic(), store_);
@@ -125,6 +132,7 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
            feed_.clock_.monotonic() - begun < kCommitAtMost) {
       const auto read = (*source)->poll(taken == 0 ? 100ms : 0ms, kRecordsOfAPoll, take);
       if (!read && read.error().code != core::Code::data_loss) return read.error();
+      if (!read) feed_.figures_.gap();
       if (auto status = begin(**source); !status) return status;
       all = !read || *read == 0;
       if (read) taken += *read;
@@ -136,20 +144,23 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
     }
     tick();
     if (all) feed_.stand("");
+    feed_.figures_.turn(feed_.clock_.now(), (*source)->at_end());
     if (auto status = tidy(); !status) return status;
   }
   return core::ok();
 }
 
 CurvesFeed::CurvesFeed(const AppConfig& config, ingest::Transport& transport,
-                       const core::Clock& clock, core::Log& log, StreamHub& hub)
+                       const core::Clock& clock, core::Log& log, StreamHub& hub,
+                       core::Telemetry& telemetry)
     : config_(config.insights),
       path_(insights_path(config, "curves.db")),
       source_(transport.describe() + " " + config.topics.prefix),
       transport_(transport),
       clock_(clock),
       log_(log),
-      hub_(hub) {
+      hub_(hub),
+      figures_(telemetry, "curves", path_) {
   if (!config_.enabled) return;
   thread_ = std::jthread([this](const std::stop_token& stop) {
     pthread_setname_np(pthread_self(), "tocsin-curves");
@@ -178,6 +189,7 @@ void CurvesFeed::run(const std::stop_token& stop) {
   std::string told;
   while (!stop.stop_requested()) {
     if (const auto status = follow(stop); !status) {
+      figures_.stand(false);
       const std::string& why = status.error().message;
       if (std::exchange(told, why) != why) log_.warn("curves_failed", {{"error", why}});
       stand(why);

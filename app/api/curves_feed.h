@@ -5,12 +5,14 @@
 #include <string>
 #include <thread>
 
+#include "app/api/store_figures.h"
 #include "app/api/stream_hub.h"
 #include "app/config/app_config.h"
 #include "core/clock.h"
 #include "core/log.h"
 #include "core/mutex.h"
 #include "core/result.h"
+#include "core/telemetry.h"
 #include "ingest/ingest.h"
 #include "insights/insights.h"
 
@@ -22,7 +24,7 @@ class CurvesFeed {
  public:
   /// All outlive it.
   CurvesFeed(const AppConfig& config, ingest::Transport& transport, const core::Clock& clock,
-             core::Log& log, StreamHub& hub);
+             core::Log& log, StreamHub& hub, core::Telemetry& telemetry);
   ~CurvesFeed();
   CurvesFeed(const CurvesFeed&) = delete;
   CurvesFeed& operator=(const CurvesFeed&) = delete;
@@ -43,6 +45,7 @@ class CurvesFeed {
   const core::Clock& clock_;
   core::Log& log_;
   StreamHub& hub_;
+  StoreFigures figures_;  // of the thread
   mutable core::Mutex mutex_;
   std::string trouble_ GUARDED_BY(mutex_);
   std::jthread thread_;

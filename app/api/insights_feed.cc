@@ -102,6 +102,7 @@ void InsightsFeed::Reading::take_command(insights::KeptRecord kept,
 
 // What cannot be read is passed over: who decides by it puts it into the dead letters.
 void InsightsFeed::Reading::take(const core::RecordView& record) {
+  feed_.figures_.read(record.topic, record.timestamp);
   insights::KeptRecord kept;
   kept.partition = record.partition;
   kept.offset = record.offset;
@@ -135,7 +136,9 @@ core::Status InsightsFeed::Reading::commit(const core::RecordSource& source) {
   std::vector<core::Position> positions = source.positions();
   std::erase_if(positions, [](const core::Position& one) { return one.next < 0; });
   const std::set<std::string> changed = store_.changed();
+  const core::Duration begun = feed_.clock_.monotonic();
   if (auto status = store_.commit(positions); !status) return status;
+  feed_.figures_.committed(feed_.clock_.monotonic() - begun, 0);
   for (const std::string& run : changed) {
     const auto uid = core::parse_run_uid(run);
     if (uid) feed_.hub_.publish("run", {*uid}, core::ValueMap{{"uid", run}});
@@ -156,6 +159,7 @@ core::Status InsightsFeed::Reading::go(const std::stop_token& stop) {
     const auto read = (*source)->poll(100ms, kMostOfATurn,
                                       [this](const core::RecordView& record) { take(record); });
     if (!read && read.error().code != core::Code::data_loss) return read.error();
+    if (!read) feed_.figures_.gap();
     if (auto status = begin(**source); !status) return status;
     uncommitted_ += read ? *read : 0;
     const bool behind = read && *read == kMostOfATurn && uncommitted_ < kMostOfACommit;
@@ -163,7 +167,9 @@ core::Status InsightsFeed::Reading::go(const std::stop_token& stop) {
       if (auto status = commit(**source); !status) return status;
       uncommitted_ = 0;
     }
-    if (read && *read == 0 && (*source)->at_end()) feed_.stand(true, "");
+    const bool at_end = read && *read == 0 && (*source)->at_end();
+    if (at_end) feed_.stand(true, "");
+    feed_.figures_.turn(feed_.clock_.now(), at_end);
     const core::WallTime now = feed_.clock_.now();
     if (now - tidied_ < kForgetEvery) continue;
     const auto gone =
@@ -175,7 +181,8 @@ core::Status InsightsFeed::Reading::go(const std::stop_token& stop) {
 }
 
 InsightsFeed::InsightsFeed(const AppConfig& config, ingest::Transport& transport,
-                           const core::Clock& clock, core::Log& log, StreamHub& hub)
+                           const core::Clock& clock, core::Log& log, StreamHub& hub,
+                           core::Telemetry& telemetry)
     : config_(config.insights),
       path_(insights_path(config, "")),
       source_(transport.describe() + " " + config.topics.prefix),
@@ -183,7 +190,8 @@ InsightsFeed::InsightsFeed(const AppConfig& config, ingest::Transport& transport
       transport_(transport),
       clock_(clock),
       log_(log),
-      hub_(hub) {
+      hub_(hub),
+      figures_(telemetry, "events", path_) {
   if (!config_.enabled) return;
   thread_ = std::jthread([this](const std::stop_token& stop) {
     pthread_setname_np(pthread_self(), "tocsin-insights");
@@ -217,6 +225,7 @@ void InsightsFeed::run(const std::stop_token& stop) {
   std::string told;
   while (!stop.stop_requested()) {
     if (const auto status = follow(stop); !status) {
+      figures_.stand(false);
       const std::string& why = status.error().message;
       if (std::exchange(told, why) != why) log_.warn("insights_failed", {{"error", why}});
       stand(false, why);

@@ -5,6 +5,7 @@
 #include <string>
 #include <thread>
 
+#include "app/api/store_figures.h"
 #include "app/api/stream_hub.h"
 #include "app/config/app_config.h"
 #include "app/config/insights_place.h"
@@ -12,6 +13,7 @@
 #include "core/log.h"
 #include "core/mutex.h"
 #include "core/result.h"
+#include "core/telemetry.h"
 #include "ingest/ingest.h"
 #include "insights/insights.h"
 
@@ -23,7 +25,7 @@ class InsightsFeed {
  public:
   /// All outlive it.
   InsightsFeed(const AppConfig& config, ingest::Transport& transport, const core::Clock& clock,
-               core::Log& log, StreamHub& hub);
+               core::Log& log, StreamHub& hub, core::Telemetry& telemetry);
   ~InsightsFeed();
   InsightsFeed(const InsightsFeed&) = delete;
   InsightsFeed& operator=(const InsightsFeed&) = delete;
@@ -50,6 +52,7 @@ class InsightsFeed {
   const core::Clock& clock_;
   core::Log& log_;
   StreamHub& hub_;
+  StoreFigures figures_;  // of the thread
   mutable core::Mutex mutex_;
   Standing standing_ GUARDED_BY(mutex_);
   std::jthread thread_;
