@@ -9,6 +9,7 @@
 #include "app/api/event_routes.h"
 #include "app/api/group_routes.h"
 #include "app/api/heat_routes.h"
+#include "app/api/histogram_routes.h"
 #include "app/api/idempotency.h"
 #include "app/api/inbound_hooks.h"
 #include "app/api/link_pages.h"
@@ -105,7 +106,7 @@ std::vector<HttpRoute> Api::routes() {
   for (auto make :
        {alertmanager_routes, event_routes, group_routes, resource_routes, silence_routes,
         ack_routes, stop_routes, stream_routes, session_routes, run_routes, run_stop_routes,
-        series_routes, report_routes, name_routes, heat_routes, system_routes, span_routes}) {
+        series_routes, report_routes, name_routes, heat_routes, histogram_routes, system_routes, span_routes}) {
     for (ApiRoute& route : make(parts_->desk)) declared.push_back(std::move(route));
   }
   declared.push_back({"GET",
