@@ -13,6 +13,7 @@
 #include "app/api/feedback_routes.h"
 #include "app/api/group_routes.h"
 #include "app/api/heat_routes.h"
+#include "app/api/histogram_routes.h"
 #include "app/api/idempotency.h"
 #include "app/api/inbound_hooks.h"
 #include "app/api/link_pages.h"
@@ -142,6 +143,7 @@ std::vector<HttpRoute> Api::routes() {
   for (auto make : {alertmanager_routes, event_routes, group_routes, resource_routes,
                     silence_routes, ack_routes, stop_routes, stream_routes, session_routes,
                     run_routes, run_stop_routes, report_routes}) {
+        series_routes, report_routes, name_routes, heat_routes, histogram_routes, system_routes, span_routes}) {
     for (ApiRoute& route : make(parts_->desk)) declared.push_back(std::move(route));
   }
   for (ApiRoute& route : feedback_routes(parts_->desk, parts_->store))

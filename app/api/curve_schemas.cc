@@ -30,6 +30,11 @@ constexpr std::string_view kCurveSchemas =
    "description":"index, NaN, +Inf, -Inf, first step"}},
    "required":["name","kind","mode","worker","rank","workers","attempt","superseded","role","unit",
    "stored","repeats","x0","t0","dt","bad"],"additionalProperties":false}},
+   "restarts":{"type":"array","description":"with agg: where later attempts went on","items":{
+   "type":"object","properties":{"mode":{"type":"string"},"step":{"type":"integer"},
+   "attempt":{"type":"integer"},"workers":{"type":"integer"},"again":{"type":"integer",
+   "description":"steps that were gone over again, at most"}},"required":["mode","step",
+   "attempt","workers","again"],"additionalProperties":false}},
    "left_out":{"type":"integer"},"as_of":{"type":"string","format":"date-time"}},
    "required":["x","level","width","from","to","series","left_out","as_of"],
    "additionalProperties":false},
@@ -58,12 +63,42 @@ constexpr std::string_view kCurveSchemas =
    "rows":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},
    "last":{"type":"string"},"folded":{"type":"integer","description":"tensors of the row"},
    "role":{"type":"string"},"first_bad_step":{"type":"integer","nullable":true},
+   "rank":{"type":"integer","description":"with by=rank; name is that of the worker"},
    "cells":{"$ref":"#/components/schemas/CurveNumbers"},"bad":{"type":"array","items":{
    "type":"array","items":{"type":"integer"}},"description":
    "column, NaN, +Inf, -Inf, first step"}},"required":["name","last","folded","role",
-   "first_bad_step"],"additionalProperties":false}},"as_of":{"type":"string",
-   "format":"date-time"}},"required":["stat","mode","modes","level","width","from","to","tensors",
+   "first_bad_step"],"additionalProperties":false}},"ranks":{"type":"integer"},
+   "as_of":{"type":"string","format":"date-time"}},"required":["stat","mode","modes","level","width","from","to","tensors",
    "left_out","refused","tensors_gone","rows","as_of"],"additionalProperties":false},
+ "Histogram":{"type":"object","properties":{"mode":{"type":"string","nullable":true},
+   "modes":{"type":"array","items":{"type":"string"}},"level":{"type":"integer"},
+   "width":{"type":"integer","description":"steps of a column"},"from":{"type":"integer"},
+   "to":{"type":"integer"},"tensors":{"type":"integer","description":
+   "whose elements are added up"},"left_out":{"type":"integer"},"thinned":{"type":"boolean",
+   "description":"of columns with very many histograms the first are added up"},
+   "histograms_gone":{"type":"boolean","description":
+   "older histograms gave way, because the file was too large"},
+   "scale":{"type":"integer","description":"2 to the power of it bins are an octave"},
+   "rows":{"type":"array","description":"from the greatest value to the least","items":{
+   "type":"object","properties":{"sign":{"type":"integer","enum":[1,-1]},
+   "bucket":{"type":"integer"},"above":{"type":"number","description":
+   "magnitudes above it, up to `up_to`"},"up_to":{"type":"number"},
+   "counts":{"$ref":"#/components/schemas/ColumnCounts"}},"required":["sign","bucket","above",
+   "up_to","counts"],"additionalProperties":false}},
+   "histograms":{"$ref":"#/components/schemas/ColumnCounts"},
+   "elements":{"$ref":"#/components/schemas/ColumnCounts"},
+   "positive":{"$ref":"#/components/schemas/ColumnCounts"},
+   "zero":{"$ref":"#/components/schemas/ColumnCounts"},
+   "negative":{"$ref":"#/components/schemas/ColumnCounts"},
+   "nan":{"$ref":"#/components/schemas/ColumnCounts"},
+   "pos_inf":{"$ref":"#/components/schemas/ColumnCounts"},
+   "neg_inf":{"$ref":"#/components/schemas/ColumnCounts"},
+   "as_of":{"type":"string","format":"date-time"}},"required":["mode","modes","level","width",
+   "from","to","tensors","left_out","thinned","histograms_gone","scale","rows","histograms",
+   "elements","positive","zero","negative","nan","pos_inf","neg_inf","as_of"],
+   "additionalProperties":false},
+ "ColumnCounts":{"type":"array","items":{"type":"integer"},"description":
+   "one of each column"},
  "TensorHealth":{"type":"object","properties":{"mode":{"type":"string","nullable":true},
    "step":{"type":"integer","nullable":true},"tensors":{"type":"integer"},"first_bad":{
    "type":"object","nullable":true,"properties":{"name":{"type":"string"},"kind":{

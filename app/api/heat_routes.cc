@@ -30,6 +30,12 @@ insights::TensorAsk tensors_in(const UrlQuery& query) {
   return out;
 }
 
+insights::HeatValue value_in(const UrlQuery& query) {
+  const auto agg = query.value("agg");
+  if (agg == "min") return insights::HeatValue::min;
+  return agg == "mean" ? insights::HeatValue::mean : insights::HeatValue::max;
+}
+
 insights::HeatAsk heat_in(const UrlQuery& query) {
   insights::HeatAsk out;
   out.of = tensors_in(query);
@@ -41,9 +47,7 @@ insights::HeatAsk heat_in(const UrlQuery& query) {
   const auto rows = query.value("rows");
   if (rows == "name") out.order = insights::HeatOrder::name;
   if (rows == "value") out.order = insights::HeatOrder::value;
-  const auto agg = query.value("agg");
-  if (agg == "min") out.value = insights::HeatValue::min;
-  if (agg == "mean") out.value = insights::HeatValue::mean;
+  out.value = value_in(query);
   return out;
 }
 
@@ -74,10 +78,79 @@ ValueList bad_values(const insights::HeatRow& row) {
   return out;
 }
 
+insights::RankHeatAsk rank_heat_in(const UrlQuery& query) {
+  const insights::HeatAsk heat = heat_in(query);
+  insights::RankHeatAsk out;
+  out.of = heat.of;
+  if (query.value("stat")) out.statistic = heat.column;
+  out.from = heat.from;
+  out.to = heat.to;
+  out.columns = heat.columns;
+  out.rows = heat.rows;
+  out.value = heat.value;
+  return out;
+}
+
+// `by_rank`: rows are ranks.
+HttpAnswer grid_answer(ApiDesk& desk, const ApiCall& call, const insights::HeatAnswer& heat,
+                       const insights::RunGaps& gaps, const insights::RankHeat* by_rank) {
+  const bool bytes = call.query.value("format") == "bin";
+  ValueList modes;
+  for (const core::Mode mode : heat.modes) modes.emplace_back(std::string(core::to_string(mode)));
+  ValueList rows;
+  for (const insights::HeatRow& row : heat.rows) {
+    ValueMap one = row_head(row);
+    if (by_rank != nullptr) one.emplace_back("rank", by_rank->ranks[rows.size()]);
+    if (!bytes) {
+      one.emplace_back("cells", cell_values(row));
+      one.emplace_back("bad", bad_values(row));
+    }
+    rows.emplace_back(std::move(one));
+  }
+  const std::string_view usual = by_rank != nullptr ? "value" : "l2";
+  ValueMap head{{"stat", std::string(call.query.value("stat").value_or(usual))},
+                {"mode", mode_value(heat.mode)},
+                {"modes", std::move(modes)},
+                {"level", heat.level},
+                {"width", std::int64_t{1} << heat.level},
+                {"from", heat.from},
+                {"to", heat.to},
+                {"tensors", heat.tensors},
+                {"left_out", heat.left_out},
+                {"refused", gaps.refused},
+                {"tensors_gone", gaps.tensors_gone},
+                {"rows", std::move(rows)},
+                {"as_of", core::to_rfc3339(desk.clock.now())}};
+  if (by_rank != nullptr) head.emplace_back("ranks", by_rank->count);
+  if (bytes)
+    return {200, heat_bytes(heat, std::move(head), call.query.value("scale") != "linear"),
+            kColumnsType};
+  return {200, core::to_json(Value(std::move(head))) + "\n"};
+}
+
+HttpAnswer show_rank_heat(ApiDesk& desk, const ApiCall& call) {
+  insights::RankHeatAsk ask = rank_heat_in(call.query);
+  if (!call.query.value("name"))
+    return problem(400, "invalid-parameter",
+                   "name: by=rank shows one name, or the names that fit; expected a name", "name");
+  if (call.query.value("rows"))
+    return problem(400, "invalid-parameter", "rows: with by=rank rows are in order of rank",
+                   "rows");
+  HttpAnswer refusal;
+  const auto reader = series_of_run(desk, call, ask.of.run, refusal);
+  if (!reader) return refusal;
+  const auto heat = insights::ask_rank_heat(*reader, ask);
+  if (!heat) return refused_ask(heat.error());
+  const insights::RunGaps gaps = reader->gaps(ask.of.run);
+  if (const auto status = reader->failure(); !status) return problem(status.error());
+  return grid_answer(desk, call, heat->grid, gaps, &*heat);
+}
+
 HttpAnswer show_heat(ApiDesk& desk, const ApiCall& call) {
   insights::HeatAsk ask = heat_in(call.query);
   if (ask.from && ask.to && *ask.from >= *ask.to)
     return problem(400, "invalid-parameter", "to: expected a step behind from", "to");
+  if (call.query.value("by") == "rank") return show_rank_heat(desk, call);
   HttpAnswer refusal;
   const auto reader = series_of_run(desk, call, ask.of.run, refusal);
   if (!reader) return refusal;
@@ -85,35 +158,7 @@ HttpAnswer show_heat(ApiDesk& desk, const ApiCall& call) {
   if (!heat) return refused_ask(heat.error());
   const insights::RunGaps gaps = reader->gaps(ask.of.run);
   if (const auto status = reader->failure(); !status) return problem(status.error());
-  const bool bytes = call.query.value("format") == "bin";
-  ValueList modes;
-  for (const core::Mode mode : heat->modes) modes.emplace_back(std::string(core::to_string(mode)));
-  ValueList rows;
-  for (const insights::HeatRow& row : heat->rows) {
-    ValueMap one = row_head(row);
-    if (!bytes) {
-      one.emplace_back("cells", cell_values(row));
-      one.emplace_back("bad", bad_values(row));
-    }
-    rows.emplace_back(std::move(one));
-  }
-  ValueMap head{{"stat", std::string(call.query.value("stat").value_or("l2"))},
-                {"mode", mode_value(heat->mode)},
-                {"modes", std::move(modes)},
-                {"level", heat->level},
-                {"width", std::int64_t{1} << heat->level},
-                {"from", heat->from},
-                {"to", heat->to},
-                {"tensors", heat->tensors},
-                {"left_out", heat->left_out},
-                {"refused", gaps.refused},
-                {"tensors_gone", gaps.tensors_gone},
-                {"rows", std::move(rows)},
-                {"as_of", core::to_rfc3339(desk.clock.now())}};
-  if (bytes)
-    return {200, heat_bytes(*heat, std::move(head), call.query.value("scale") != "linear"),
-            kColumnsType};
-  return {200, core::to_json(Value(std::move(head))) + "\n"};
+  return grid_answer(desk, call, *heat, gaps, nullptr);
 }
 
 ValueMap health_line(const insights::HealthLine& line) {
@@ -170,8 +215,11 @@ ApiParameter choice(std::string name, std::string meaning, std::vector<std::stri
 std::vector<ApiParameter> heat_parameters() {
   std::vector<ApiParameter> out = selecting_parameters();
   ApiParameter stat = statistic_parameter();
-  stat.meaning = "statistic of tensors; l2 if not given";
+  stat.meaning =
+      "statistic of tensors; l2 if not given. With by=rank: values of scalars if not given";
   out.push_back(stat);
+  out.push_back(choice("by", "what rows are; tensor if not given. With rank: of the names that fit",
+                       {"tensor", "rank"}));
   out.push_back(integer_parameter("from", "first step", 0, kGreatestStep));
   out.push_back(integer_parameter("to", "the step behind the last one", 0, kGreatestStep));
   out.push_back(
@@ -205,7 +253,7 @@ std::vector<ApiRoute> heat_routes(ApiDesk& desk) {
   return {{"GET",
            "/api/v1/runs/{run}/heatmap",
            ApiRole::viewer,
-           "Show one statistic of all tensors of a run over its steps",
+           "Show one statistic of all tensors of a run over its steps, or one number of all ranks",
            [&desk](const ApiCall& call) { return show_heat(desk, call); },
            heat_parameters(),
            {},

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct TensorChoice {
 };
 /// invalid_argument: not a regular expression, and why.
 core::Result<TensorChoice> choose_tensors(SeriesReader& reader, const TensorAsk& ask);
+/// The same of other kinds.
+core::Result<TensorChoice> choose_families(SeriesReader& reader, const TensorAsk& ask,
+                                           std::span<const FamilyKind> kinds);
 
 enum class HeatOrder { model, name, value };
 enum class HeatValue { max, min, mean };

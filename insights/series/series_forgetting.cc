@@ -12,6 +12,13 @@ constexpr std::size_t kMostKnownFamilies = 100'000;
 constexpr const char* kWithKind =
     "SELECT id FROM run r WHERE EXISTS (SELECT 1 FROM family WHERE run = r.id AND kind = ?)"
     " ORDER BY heard LIMIT 1";
+constexpr const char* kWithHistograms =
+    "SELECT id FROM run r WHERE EXISTS (SELECT 1 FROM family f JOIN histogram h ON h.family = f.id"
+    " WHERE f.run = r.id AND f.kind = 1) ORDER BY heard LIMIT 1";
+constexpr const char* kStepsOfHistograms =
+    "SELECT min((SELECT min(x) FROM histogram WHERE family = f.id)),"
+    " max((SELECT max(x) FROM histogram WHERE family = f.id)) FROM family f WHERE f.run = ?"
+    " AND f.kind = 1";
 
 }  // namespace
 
@@ -33,7 +40,8 @@ void SeriesWriter::forget_what_rests() {
 
 void SeriesWriter::forget_run(std::int64_t id) {
   for (const char* sql :
-       {"DELETE FROM chunk WHERE family IN (SELECT id FROM family WHERE run = ?)",
+       {"DELETE FROM histogram WHERE family IN (SELECT id FROM family WHERE run = ? AND kind = 1)",
+        "DELETE FROM chunk WHERE family IN (SELECT id FROM family WHERE run = ?)",
         "DELETE FROM piece WHERE family IN (SELECT id FROM family WHERE run = ?)",
         "DELETE FROM rollup WHERE family IN (SELECT id FROM family WHERE run = ?)",
         "DELETE FROM family WHERE run = ?", "DELETE FROM name WHERE run = ?",
@@ -61,7 +69,9 @@ bool SeriesWriter::forget_kind(FamilyKind kind) {
       "UPDATE run SET bulk_gone = 1, families = families -"
       " (SELECT count(*) FROM family f WHERE f.run = run.id AND f.kind = ?2) WHERE id = ?1";
   for (const char* sql :
-       {"DELETE FROM chunk WHERE family IN (SELECT id FROM family WHERE run = ?1 AND kind = ?2)",
+       {"DELETE FROM histogram WHERE family IN (SELECT id FROM family WHERE run = ?1 AND kind = "
+        "?2)",
+        "DELETE FROM chunk WHERE family IN (SELECT id FROM family WHERE run = ?1 AND kind = ?2)",
         "DELETE FROM piece WHERE family IN (SELECT id FROM family WHERE run = ?1 AND kind = ?2)",
         "DELETE FROM rollup WHERE family IN (SELECT id FROM family WHERE run = ?1 AND kind = ?2)",
         kind == FamilyKind::tensor ? kTensorsDown : kBulkDown,
@@ -69,6 +79,26 @@ bool SeriesWriter::forget_kind(FamilyKind kind) {
     StoreStatement gone = database_->prepare(sql);
     gone.bind(1, id).bind(2, number).run();
   }
+  return true;
+}
+
+// The older half of those of the run that was heard of least lately; false: no run has any.
+bool SeriesWriter::forget_histograms() {
+  StoreStatement oldest = database_->prepare(kWithHistograms);
+  if (!oldest.next()) return false;
+  const std::int64_t id = oldest.integer(0);
+  oldest.reset();
+  StoreStatement steps = database_->prepare(kStepsOfHistograms);
+  steps.bind(1, id);
+  if (!steps.next()) return false;
+  const std::int64_t middle = steps.integer(0) + (steps.integer(1) - steps.integer(0)) / 2;
+  steps.reset();
+  StoreStatement gone = database_->prepare(
+      "DELETE FROM histogram WHERE x <= ?2 AND family IN (SELECT id FROM family WHERE run = ?1 AND"
+      " kind = 1)");
+  gone.bind(1, id).bind(2, middle).run();
+  StoreStatement tell = database_->prepare("UPDATE run SET histograms_gone = 1 WHERE id = ?");
+  tell.bind(1, id).run();
   return true;
 }
 
@@ -89,7 +119,7 @@ core::Result<std::size_t> SeriesWriter::forget(core::WallTime before, std::uint6
     const bool old = oldest.integer(1) < oldest_kept;
     oldest.reset();
     const bool room = !old && (forget_kind(FamilyKind::span) || forget_kind(FamilyKind::system) ||
-                               forget_kind(FamilyKind::tensor));
+                               forget_histograms() || forget_kind(FamilyKind::tensor));
     if (!room) forget_run(id);
   }
   if (forgotten > 0) {  // the numbers of what is known may be gone

@@ -1,4 +1,4 @@
-// Segments and names of series, and how much of a run is kept.
+// Segments, names and histograms of series, and how much of a run is kept.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -107,6 +107,16 @@ void SeriesWriter::refuse(const core::RunUid& run) {
   ++refused_;
   ++known(run).refused;
   changed_.insert(run);
+}
+
+void SeriesWriter::add_histogram(const SegmentOf& of, std::uint64_t name, core::Mode mode,
+                                 std::int64_t x, std::string_view bytes) {
+  const Family* into =
+      family(of.run, {known(of.run).id, static_cast<std::int64_t>(FamilyKind::tensor), name,
+                      segment(of), static_cast<std::int64_t>(mode)});
+  if (into == nullptr) return;
+  begin();
+  do_->put_histogram.bind(1, into->id).bind(2, x).bind_blob(3, bytes).run();
 }
 
 void SeriesWriter::note_extremes(Family& family, std::int64_t x, std::span<const double> values) {

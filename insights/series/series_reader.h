@@ -19,6 +19,7 @@
 namespace tocsin::insights {
 
 class StoreDatabase;
+struct ExponentialCounts;
 
 struct NameLine {
   FamilyKind kind = FamilyKind::scalar;
@@ -73,6 +74,12 @@ struct WorkerLine {
   std::string node;  // empty: it has not said
 };
 
+/// Histograms with x in [lo, hi), of each stretch of `width` that begins at a multiple of it at most so
+/// many.
+struct HistogramPart {
+  std::int64_t lo = 0, hi = 0, width = 1, most = 1;
+};
+
 struct SeriesSize {
   std::int64_t runs = 0, families = 0, values = 0, bytes = 0;
 };
@@ -105,6 +112,11 @@ class SeriesReader {
   void visit_buckets(const FamilyLine& family, std::size_t column, std::int64_t lo, std::int64_t hi,
                      std::int64_t level,
                      core::FunctionRef<void(std::int64_t at, const Bucket& part)> visit);
+  /// Of a tensor, in order of x; false: there are more of some stretch.
+  bool histograms(const FamilyLine& family, const HistogramPart& part,
+                  core::FunctionRef<void(std::int64_t x, const ExponentialCounts& counts)> visit);
+  /// Whether older histograms of the run gave way to newer ones.
+  bool histograms_gone(const std::string& run);
   /// The first x whose number in the column, which never falls, is at least `least`; behind the last
   /// one if none is.
   std::int64_t x_at(const FamilyLine& family, std::size_t column, double least);

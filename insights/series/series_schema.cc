@@ -38,7 +38,8 @@ CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) STRICT, WITHOUT ROWID;
 CREATE TABLE position(stream TEXT, part INTEGER, next INTEGER, PRIMARY KEY(stream, part))
   STRICT, WITHOUT ROWID;
 CREATE TABLE run(id INTEGER PRIMARY KEY, uid TEXT UNIQUE, heard INTEGER, families INTEGER,
-  refused INTEGER, tensors_gone INTEGER, bulk_gone INTEGER) STRICT;
+  refused INTEGER, tensors_gone INTEGER, bulk_gone INTEGER,
+  histograms_gone INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE TABLE worker(id INTEGER PRIMARY KEY, run INTEGER, hash INTEGER, incarnation INTEGER,
   attempt INTEGER, rank INTEGER, node TEXT, UNIQUE(run, hash, incarnation, attempt)) STRICT;
 CREATE TABLE run_node(run INTEGER, node INTEGER, x_first INTEGER, x_last INTEGER,
@@ -58,6 +59,16 @@ CREATE TABLE piece(family INTEGER, x0 INTEGER, data BLOB, PRIMARY KEY(family, x0
   STRICT, WITHOUT ROWID;
 CREATE TABLE rollup(family INTEGER, col INTEGER, level INTEGER, block INTEGER, data BLOB,
   PRIMARY KEY(family, col, level, block)) STRICT, WITHOUT ROWID;
+CREATE TABLE histogram(family INTEGER, x INTEGER, data BLOB, PRIMARY KEY(family, x))
+  STRICT, WITHOUT ROWID;
+)sql";
+
+// A file of version 3 keeps its curves: its topics may have dropped them.
+constexpr std::int64_t kWithoutHistograms = 3;
+constexpr const char* kHistogramsToo = R"sql(
+CREATE TABLE histogram(family INTEGER, x INTEGER, data BLOB, PRIMARY KEY(family, x))
+  STRICT, WITHOUT ROWID;
+ALTER TABLE run ADD COLUMN histograms_gone INTEGER NOT NULL DEFAULT 0;
 )sql";
 
 }  // namespace
@@ -105,6 +116,13 @@ core::Status prepare_series(StoreDatabase& database) {
   }
   if (whose != kSeriesStoreId)
     return core::Error{core::Code::failed_precondition, "it is another program's file"};
+  if (version == kWithoutHistograms) {
+    database.run("BEGIN IMMEDIATE");
+    database.run(kHistogramsToo);
+    database.run(("PRAGMA user_version = " + std::to_string(kSeriesVersion)).c_str());
+    database.run("COMMIT");
+    return database.failure();
+  }
   if (version != kSeriesVersion)
     return core::Error{core::Code::failed_precondition, "its tables are of version " +
                                                             std::to_string(version) + ", not " +

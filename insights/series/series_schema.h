@@ -14,7 +14,7 @@
 namespace tocsin::insights {
 
 inline constexpr std::int64_t kSeriesStoreId = 0x544F4343;  // "TOCC": the file is one of ours
-inline constexpr std::int64_t kSeriesVersion = 3;           // of the tables
+inline constexpr std::int64_t kSeriesVersion = 4;           // of the tables
 
 /// What has one x. Numbers are stored: never renumber them.
 /// What is not a family but has names is beside them (name_kind).
@@ -73,7 +73,7 @@ std::optional<std::size_t> tensor_column_of(std::string_view statistic);
 /// Their names, without `time`.
 std::vector<std::string> tensor_statistics();
 
-/// Makes the tables in an empty file. failed_precondition: another program's file, or of another
+/// Makes the tables in an empty file, and what a file of version 3 lacks. failed_precondition: another program's file, or of another
 /// version.
 core::Status prepare_series(StoreDatabase& database);
 

@@ -131,6 +131,7 @@ SeriesWriter::SeriesWriter(std::unique_ptr<StoreDatabase> database, std::unique_
   do_->put_node = made("UPDATE worker SET node = ? WHERE id = ?");
   do_->get_open = made("SELECT data FROM open WHERE worker = ? AND what = ?");
   do_->put_open = made("INSERT OR REPLACE INTO open VALUES (?,?,?)");
+  do_->put_histogram = made("INSERT OR REPLACE INTO histogram VALUES (?,?,?)");
   do_->put_block = made("INSERT OR REPLACE INTO rollup VALUES (?,?,?,?,?)");
 }
 
@@ -207,17 +208,21 @@ SeriesWriter::Family* SeriesWriter::family(const core::RunUid& run, const Family
   return &families_.emplace(key, std::move(made)).first->second;
 }
 
-void SeriesWriter::add(const SegmentOf& of, FamilyKind kind, std::uint64_t name, core::Mode mode,
+bool SeriesWriter::add(const SegmentOf& of, FamilyKind kind, std::uint64_t name, core::Mode mode,
                        std::int64_t x, std::span<const double> values) {
   const std::int64_t worker = segment(of);
   Family* into = family(of.run, {known(of.run).id, static_cast<std::int64_t>(kind), name, worker,
                                  static_cast<std::int64_t>(mode)});
-  if (into == nullptr) return refuse(of.run);
+  if (into == nullptr) {
+    refuse(of.run);
+    return false;
+  }
   if (x <= into->x_last || x < 0) {
     ++into->repeats;
-    return;
+    return false;
   }
   put_row(*into, of.run, x, values);
+  return true;
 }
 
 void SeriesWriter::append(const SegmentOf& of, FamilyKind kind, std::uint64_t name, core::Mode mode,

@@ -87,12 +87,16 @@ class SeriesWriter {
   /// What a fold has begun and goes on with when the store is opened again; empty: nothing.
   std::string open_of(const SegmentOf& of, OpenKind what);
   void keep_open(const SegmentOf& of, OpenKind what, std::string_view bytes);
-  /// `values`: one of each column of the kind. What is not beyond the last x is a repeat, and dropped.
-  void add(const SegmentOf& of, FamilyKind kind, std::uint64_t name, core::Mode mode,
+  /// `values`: one of each column of the kind. What is not beyond the last x is a repeat, and dropped;
+  /// false says that of it, and of a series too many.
+  bool add(const SegmentOf& of, FamilyKind kind, std::uint64_t name, core::Mode mode,
            std::int64_t x, std::span<const double> values);
   /// As add, of what has no x but its place among all of its series.
   void append(const SegmentOf& of, FamilyKind kind, std::uint64_t name, core::Mode mode,
               std::span<const double> values);
+  /// Elements of the tensor by magnitude (exponential_counts.h), at an x that was just added.
+  void add_histogram(const SegmentOf& of, std::uint64_t name, core::Mode mode, std::int64_t x,
+                     std::string_view bytes);
   void heard(const core::RunUid& run, std::int64_t micros);
 
   /// Makes durable what was seen together with the positions, and forgets the runs that changed.
@@ -104,7 +108,8 @@ class SeriesWriter {
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
   /// Forgets runs unheard of since before `before`. While the file is larger than `max_bytes` it forgets
-  /// the spans, the samples and the tensors of the least lately heard ones, and at last these runs; at most
+  /// the spans, the samples, the histograms (the older half first) and the tensors of the least lately
+  /// heard ones, and at last these runs; at most
   /// `most` at once. How many it has forgotten.
   core::Result<std::size_t> forget(core::WallTime before, std::uint64_t max_bytes,
                                    std::size_t most);
@@ -163,6 +168,7 @@ class SeriesWriter {
   void roll(const Family& family, std::size_t column, std::span<const SeriesRows> chunks);
   void forget_run(std::int64_t id);
   bool forget_kind(FamilyKind kind);
+  bool forget_histograms();
   void forget_what_rests();
 
   std::unique_ptr<StoreLock> lock_;

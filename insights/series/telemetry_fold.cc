@@ -3,9 +3,14 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <span>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
+
+#include "insights/series/exponential_counts.h"
 
 namespace tocsin::insights {
 namespace {
@@ -62,10 +67,23 @@ void fold_scalars(const core::FrameView& frame, const SegmentOf& segment, Series
   }
 }
 
+// Elements by magnitude, by the row that they are of; of several the first counts.
+using CountsOfRows = std::unordered_map<std::uint32_t, ExponentialCounts>;
+CountsOfRows counts_of(const core::FrameView& frame) {
+  constexpr std::uint16_t kHistogramTag = 3;
+  CountsOfRows out;
+  frame.extensions([&](std::uint16_t tag, std::span<const std::byte> payload) {
+    if (tag != kHistogramTag) return;
+    if (auto read = read_row_counts(payload)) out.try_emplace(read->row, std::move(read->counts));
+  });
+  return out;
+}
+
 // Text and tensors of an unknown type have no numbers but their count.
 void fold_summaries(const core::FrameView& frame, const SegmentOf& segment, SeriesWriter& into) {
   const double time = whole_micros(frame.header().time);
   const auto number = [](std::uint64_t count) { return static_cast<double>(count); };
+  CountsOfRows histograms = counts_of(frame);
   for (std::size_t at = 0; at < frame.rows(); ++at) {
     const core::SummaryRow row = frame.summary(at);
     if (row.count == 0 || (row.non_finite() == 0 && std::isnan(row.abs_sum))) continue;
@@ -84,8 +102,17 @@ void fold_summaries(const core::FrameView& frame, const SegmentOf& segment, Seri
     values[tensor_column::posinf] = number(row.posinf);
     values[tensor_column::neginf] = number(row.neginf);
     values[tensor_column::count] = row.n();
-    into.add(segment, FamilyKind::tensor, row.name, frame.header().mode, frame.header().step,
-             values);
+    const bool taken = into.add(segment, FamilyKind::tensor, row.name, frame.header().mode,
+                                frame.header().step, values);
+    const auto counted = histograms.find(static_cast<std::uint32_t>(at));
+    if (!taken || counted == histograms.end()) continue;
+    ExponentialCounts& counts = counted->second;
+    counts.zero = row.zero;
+    counts.nan = row.nan;
+    counts.posinf = row.posinf;
+    counts.neginf = row.neginf;
+    into.add_histogram(segment, row.name, frame.header().mode, frame.header().step,
+                       encode_counts(std::move(counts)));
   }
 }
 

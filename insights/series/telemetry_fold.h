@@ -7,7 +7,7 @@
 
 namespace tocsin::insights {
 
-/// Scalars and step clocks of one frame, each sequence number once; other kinds are passed over.
+/// Scalars, step clocks and tensors, with their histograms, of one frame, each sequence number once; other kinds are passed over.
 /// Inside a commit of the store's.
 void fold_frame(const core::FrameView& frame, const core::FrameBody& body, SeriesWriter& into);
 

@@ -172,6 +172,22 @@ def test_runs_side_by_side_part_at_their_step(watched, browser):
     page.context.close()
 
 
+def test_u27_a_run_has_its_colour_beside_any_others(watched, browser):
+    one, runs = watched
+    first, second, third = (runs[name]["uid"] for name in ("0.0", "0.25", "stopped"))
+    page = opened(browser, one, "/")
+
+    def colours(*uids):
+        page.goto(f"http://{one.wait_for('started')['http']}/compare?runs={','.join(uids)}&v=loss")
+        page.wait_for_function(f"document.querySelectorAll('.keys [data-colour]').length === {len(uids)}")
+        return {line.inner_text().split()[-1]: line.get_attribute("data-colour") for line in page.locator(".keys [data-colour]").all()}
+    two = colours(first, second)
+    three = colours(third, second, first)
+    assert len(set(three.values())) == 3 and set(two) == {first[:8], second[:8]}
+    assert {uid: three[uid] for uid in two} == two == colours(second, first)
+    page.context.close()
+
+
 def test_who_uses_keys_gets_everywhere(watched, browser):
     one, runs = watched
     page = opened(browser, one, "/")

@@ -2,6 +2,7 @@
 import { clock, TIME_STRIDES } from "./clock";
 import { colour_of, dashes_of } from "./colours";
 import { is_dark } from "./look";
+import { share_cursor, type CursorPlace } from "./shared_cursor";
 import uPlot from "uplot";
 
 // One line: at x the mean of a bucket, with its least and greatest. `null`: nothing finite is there.
@@ -9,6 +10,7 @@ export interface Line {
   label: string; x: number[]; mid: (number | null)[]; low: (number | null)[] | null; high: (number | null)[] | null;
   bad: [number, number][];  // x and how many values that are no number
   faint: boolean;           // replaced by a later attempt
+  colour?: number;          // its place in the table of colours, else that among the lines
 }
 export interface Mark { x: number; kind: "sign" | "alarm" | "stop" | "checkpoint" | "restart"; text: string }
 // `time`: x is milliseconds. `top`: y goes from 0 to there. `together`: charts of the same word follow one cursor.
@@ -81,9 +83,9 @@ function series_of(lines: Line[]): { series: uPlot.Series[]; bands: uPlot.Band[]
   const series: uPlot.Series[] = [{}];
   const bands: uPlot.Band[] = [];
   lines.forEach((line, at) => {
-    const stroke = colour_of(at);
+    const stroke = colour_of(line.colour ?? at);
     series.push({ label: line.label, stroke, width: line.faint ? 1 : 2, alpha: line.faint ? 0.45 : 1,
-      dash: line.faint ? [3, 4] : dashes_of(at), points: { show: false, size: 6, fill: stroke, filter: lone } });
+      dash: line.faint ? [3, 4] : dashes_of(line.colour ?? at), points: { show: false, size: 6, fill: stroke, filter: lone } });
     for (let edge = 0; edge < 2; edge += 1) series.push({ stroke: "transparent", width: 0, points: { show: false } });
     if (line.low) bands.push({ series: [3 * at + 3, 3 * at + 2], fill: stroke + "33" });
   });
@@ -98,8 +100,10 @@ export class Chart {
   private at: number | null = null;
   private shape = "";
   private readonly watch: ResizeObserver;
+  private readonly others: CursorPlace | null;
 
   constructor(private readonly box: HTMLElement, private readonly events: Events, private log: boolean, private readonly look: Look = {}) {
+    this.others = look.together ? share_cursor(look.together, (x) => { this.follow(x); this.events.point(x); }) : null;
     this.plot = this.made();
     this.watch = new ResizeObserver(() => this.plot.setSize(this.size()));
     this.watch.observe(box);
@@ -109,7 +113,7 @@ export class Chart {
   show(lines: Line[], marks: Mark[], log: boolean, from: number, to: number): void {
     this.lines = lines;
     this.marks = marks;
-    const shape = `${log}${is_dark()}${lines.map((line) => `${line.label}/${line.low !== null}/${line.faint}`).join()}`;
+    const shape = `${log}${is_dark()}${lines.map((line) => `${line.label}/${line.low !== null}/${line.faint}/${line.colour}`).join()}`;
     if (shape !== this.shape) {
       this.shape = shape;
       this.log = log;
@@ -134,11 +138,7 @@ export class Chart {
     this.at = x;
     this.plot.setCursor(x === null ? { left: -10, top: -10 } : { left: this.plot.valToPos(x, "x"), top: 10 }, false);
   }
-  put(x: number): void {
-    // The third tells charts that follow the same cursor; it is not among the types.
-    (this.plot.setCursor as (at: { left: number; top: number }, fire: boolean, tell: boolean) => void)({ left: this.plot.valToPos(x, "x"), top: 10 }, true, true);
-    this.point(x);
-  }
+  put(x: number): void { this.follow(x); this.point(x); }
   zoom(by: number): void {
     const { min, max } = this.plot.scales.x!;
     if (min == null || max == null) return;
@@ -146,7 +146,7 @@ export class Chart {
     const half = Math.max(2, (max - min) * by / 2);
     this.events.range(Math.max(0, Math.round(middle - half)), Math.round(middle + half) + 1);
   }
-  leave(): void { this.watch.disconnect(); this.plot.destroy(); }
+  leave(): void { this.watch.disconnect(); this.others?.leave(); this.plot.destroy(); }
 
   private nearest(x: number): number {
     const all = this.plot.data[0];
@@ -154,7 +154,7 @@ export class Chart {
     all.forEach((one, at) => { if (Math.abs(one - x) < Math.abs(all[best]! - x)) best = at; });
     return best;
   }
-  private point(x: number | null): void { this.at = x; this.events.point(x); }
+  private point(x: number | null): void { this.at = x; this.events.point(x); this.others?.tell(x); }
   private size() { return { width: Math.max(200, this.box.clientWidth), height: this.box.clientWidth < 500 ? 180 : 220 }; }
 
   private y_range(min: number | null, max: number | null): uPlot.Range.MinMax {
@@ -174,7 +174,7 @@ export class Chart {
       scales: { x: { time: false }, y: { distr: this.log ? 3 : 1, range: (_, min, max) => this.y_range(min, max) } },
       axes: [axis(this.look.time ? { incrs: TIME_STRIDES, space: 80, values: (_, all) => all.map(clock) } : { values: (_, all) => all.map((x) => Number.isInteger(x) ? String(x) : "") }),
         axis({ size: 64, values: (_, all) => all.map((y) => y === null ? "" : axis_number(y)) })],
-      cursor: { ...(this.look.together ? { sync: { key: this.look.together } } : {}), drag: { x: true, y: false, setScale: false }, points: { show: (plot, at) => at % 3 === 1 ? uPlot_point(plot, at) : (undefined as unknown as HTMLElement) } },
+      cursor: { drag: { x: true, y: false, setScale: false }, points: { show: (plot, at) => at % 3 === 1 ? uPlot_point(plot, at) : (undefined as unknown as HTMLElement) } },
       hooks: {
         draw: [(plot) => this.draw(plot)],
         setCursor: [(plot) => {
@@ -239,7 +239,7 @@ export class Chart {
     const unit = devicePixelRatio;
     ctx.font = `${12 * unit}px system-ui, sans-serif`;
     this.lines.forEach((line, which) => {
-      ctx.fillStyle = colour_of(which);
+      ctx.fillStyle = colour_of(line.colour ?? which);
       for (const above of [true, false]) {
         const column = (above ? line.high : line.low) ?? line.mid;
         const edge = above ? plot.scales.y!.max! : plot.scales.y!.min!;

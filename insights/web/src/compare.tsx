@@ -57,7 +57,7 @@ function CompareChart({ all, mode, axis, log }: { all: Compared[]; mode: string;
   };
   return (
     <figure class="chart">
-      <p class="keys">{lines.map((line, which) => <span key={line.label}><svg width="28" height="6" aria-hidden="true"><line x1="0" y1="3" x2="28" y2="3" stroke={colour_of(which)} stroke-width="3" stroke-dasharray={dashes_of(which).join(" ")} /></svg> {line.label}</span>)}</p>
+      <p class="keys">{lines.map((line) => <span key={line.label} data-colour={colour_of(line.colour!)}><svg width="28" height="6" aria-hidden="true"><line x1="0" y1="3" x2="28" y2="3" stroke={colour_of(line.colour!)} stroke-width="3" stroke-dasharray={dashes_of(line.colour!).join(" ")} /></svg> {line.label}</span>)}</p>
       <p class="read" aria-live="polite">{read}</p>
       <div class="plot" ref={box} tabIndex={0} role="img" onKeyDown={key} aria-label={`${lines.map((line) => `${line.label}: ${line.x.length} points`).join(". ")}. Arrow keys read values.`} />
     </figure>

@@ -3,6 +3,7 @@ import type { RunRow } from "./api";
 import type { Line } from "./chart";
 import type { Curve, Curves } from "./curve_data";
 import { joined } from "./resumed";
+import { colours_of_runs } from "./run_colours";
 
 export type Axis = "step" | "time" | "fraction";
 export interface Compared { run: RunRow; answer: Curves | null }
@@ -30,7 +31,8 @@ export function moved(curve: Curve, axis: Axis): number[] {
 export const run_words = (run: RunRow) => `${run.job || "run"} ${run.uid.slice(0, 8)}`;
 
 export function lines_of_runs(all: Compared[], mode: string, axis: Axis): Line[] {
-  return all.flatMap(({ run, answer }) => {
+  const colours = colours_of_runs(all.map((one) => one.run.uid));
+  return all.flatMap(({ run, answer }, place) => {
     const curve = curve_of(answer, mode);
     if (!curve) return [];
     const x = moved(curve, axis);
@@ -38,7 +40,7 @@ export function lines_of_runs(all: Compared[], mode: string, axis: Axis): Line[]
     const keep = x.map((one, at) => one !== x[at + 1]);
     const of = <T,>(column: T[] | undefined) => (column ?? []).filter((_, at) => keep[at]);
     return [{ label: run_words(run), x: of(x), mid: of(curve.value ?? curve.mean), low: curve.min ? of(curve.min) : null, high: curve.max ? of(curve.max) : null,
-      bad: curve.bad.map((row): [number, number] => [x[row[0]!]!, row[1]! + row[2]! + row[3]!]), faint: false }];
+      bad: curve.bad.map((row): [number, number] => [x[row[0]!]!, row[1]! + row[2]! + row[3]!]), faint: false, colour: colours[place]! }];
   });
 }
 

@@ -4,6 +4,7 @@ import { type Mark } from "./chart";
 import { clock, clock_words } from "./clock";
 import { useAsked } from "./curves";
 import { HeatCanvas } from "./heat";
+import { heat_press, speaks } from "./heat_keys";
 import { ask_heat, HIGHEST, NOTHING, type Heat } from "./heat_data";
 import { useSlow } from "./slow";
 import { label_of } from "./system_data";
@@ -50,31 +51,29 @@ function CoreFigure({ heat, at, point, choose }: { heat: Heat; at: number | null
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HeatCanvas | null>(null);
   const [cell, set_cell] = useState<[number, number] | null>(null);
-  const now = useRef({ heat, point, choose });
-  now.current = { heat, point, choose };
+  const now = useRef({ heat, at, point, choose });
+  now.current = { heat, at, point, choose };
   useEffect(() => {
     const made = new HeatCanvas(box.current!, {
-      point: (row, column) => { set_cell([row, column]); now.current.point(now.current.heat.from + (column + 0.5) * now.current.heat.width); },
+      point: (row, column) => {
+        set_cell([row, column]);
+        const { heat: shown, at: there, point: tell } = now.current;
+        const inside = there !== null && Math.floor((there - shown.from) / shown.width) === column;  // it follows
+        if (!inside) tell(shown.from + (column + 0.5) * shown.width);
+      },
       choose: (row) => now.current.choose(now.current.heat.rows[row]! as CoreRow),
     }, TALL);
     canvas.current = made;
     return () => made.leave();
   }, []);
   useEffect(() => { canvas.current?.show(heat, NONE, null); }, [heat]);
-  const press = (event: KeyboardEvent) => {
-    const one = canvas.current;
-    const acts: Record<string, () => void> = { ArrowLeft: () => one?.step(0, -1), ArrowRight: () => one?.step(0, 1), ArrowUp: () => one?.step(-1, 0), ArrowDown: () => one?.step(1, 0),
-      Home: () => one?.step(0, -1e9), End: () => one?.step(0, 1e9), PageUp: () => one?.step(-20, 0), PageDown: () => one?.step(20, 0), Enter: () => one?.choose() };
-    if (!acts[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    acts[event.key]!();
-  };
+  useEffect(() => { canvas.current?.follow(at); }, [at, heat]);
   const said = core_sentence(heat);
   const row = cell ? heat.rows[cell[0]] : undefined;
   return (
     <figure class="heat">
-      <p class="read" aria-live="polite">{cell && row && at !== null ? `${clock_words(heat.from + cell[1] * heat.width)}, ${row.label}: ${share(heat, ...cell)}` : " "}</p>
-      <div class="cells" ref={box} tabIndex={0} role="img" onKeyDown={press} aria-label={`Utilization of cores and GPUs. ${said} Arrow keys read cells, Enter draws the row above.`} />
+      <p class="read" aria-live={speaks(box.current)}>{cell && row && at !== null ? `${clock_words(heat.from + cell[1] * heat.width)}, ${row.label}: ${share(heat, ...cell)}` : " "}</p>
+      <div class="cells" ref={box} tabIndex={0} role="img" onKeyDown={(event) => heat_press(event, canvas.current)} aria-label={`Utilization of cores and GPUs. ${said} Arrow keys read cells, Enter draws the row above.`} />
       <p class="legend"><span>0 % <i class="ramp dark-high" /> 100 %, dark is busy</span><span><i class="checker" /> no sample</span></p>
       <figcaption class="dim"><p>{said}</p></figcaption>
     </figure>

@@ -13,7 +13,8 @@ export interface Curve {
   unit: string | null; stored: number; x0: number[]; t0: string | null; dt: (number | null)[]; value?: (number | null)[];
   n?: number[]; min?: (number | null)[]; max?: (number | null)[]; mean?: (number | null)[]; bad: number[][];
 }
-export interface Curves { width: number; from: number; to: number; series: Curve[]; left_out: number }
+export interface Restart { mode: string; step: number; attempt: number; workers: number; again: number }
+export interface Curves { width: number; from: number; to: number; series: Curve[]; left_out: number; restarts?: Restart[] }
 
 const RATE = /(^|[_/.-])(lr|learning_rate)([_/.-]|$)/i;
 

@@ -6,9 +6,10 @@ import { Chart, MARK_SIGNS, type Mark } from "./chart";
 import { colour_of } from "./colours";
 import { charts_of, exactly, lines_of, marks_of, read_out, sentence, usual_names, type Curve, type Curves, type Name } from "./curve_data";
 import { watch_theme } from "./look";
-import { joined, restarts_of } from "./resumed";
+import { joined, restarts_of, restarts_together } from "./resumed";
 import { pin, pinned } from "./pinned";
 import { place, set_query, set_queries } from "./place";
+import { steps_of_mode } from "./shared_cursor";
 import { ticks } from "./stream";
 
 const MOST_NAMES = 4;  // until somebody chooses
@@ -45,7 +46,7 @@ export function Figure({ name, mode, curves, answer, marks, log, zoom }:
   const lines = lines_of(curves);
   const labels = lines.map((line) => line.label);
   useEffect(() => {
-    const made = new Chart(box.current!, { point: set_at, range: (from, to) => act.current?.({ from, to }), whole: () => act.current?.({ from: null, to: null }) }, log, { together: `steps of ${mode}` });
+    const made = new Chart(box.current!, { point: set_at, range: (from, to) => act.current?.({ from, to }), whole: () => act.current?.({ from: null, to: null }) }, log, { together: steps_of_mode(mode) });
     chart.current = made;
     const left = watch_theme(() => show.current());
     return () => { left(); made.leave(); };
@@ -143,7 +144,8 @@ export function CurvePanel({ uid, job, issues, stop, only, around, id, title }:
   if (several) query.set("agg", "mean");
   const curves = useAsked<Curves>(shown.length > 0 ? `${run}/series?${query}` : null, turn);
   const log = place.value.query.get("log") === "true";
-  const resumed = restarts_of((curves.answer?.series ?? []).filter((one) => shown.includes(one.name) && one.mode === "train"));
+  const together = (curves.answer?.restarts ?? []).filter((one) => one.mode === "train");
+  const resumed = together.length > 0 ? restarts_together(together) : restarts_of((curves.answer?.series ?? []).filter((one) => shown.includes(one.name) && one.mode === "train"));
   const marks = [...marks_of(issues, stop), ...resumed].sort((a, b) => a.x - b.x);
   const mark_text = JSON.stringify(marks);
   const kept = useRef<{ text: string; marks: Mark[] }>({ text: "[]", marks: [] });

@@ -3,7 +3,9 @@ import { watch_theme } from "./look";
 import { MARK_SIGNS, type Mark } from "./chart";
 import { clock, TIME_STRIDES } from "./clock";
 import { HIGHEST, NOT_FINITE, NOT_POSITIVE, NOTHING, row_words, type Heat } from "./heat_data";
+import { share_cursor, steps_of_mode, type CursorPlace } from "./shared_cursor";
 
+// `point` is told too when another figure has moved the cursor that all share.
 export interface HeatEvents { point: (row: number, column: number) => void; choose: (row: number, column: number) => void }
 
 // Viridis: dark is low.
@@ -73,6 +75,9 @@ export class HeatCanvas {
   private marks: Mark[] = [];
   private selected: string | null = null;
   private cursor: [number, number] | null = null;
+  private followed = false;  // the cursor is where another figure has it
+  private group: string | null = null;
+  private others: CursorPlace | null = null;
   private layers: HTMLCanvasElement[] = [];  // colours, not finite, nothing
   private readonly watch: ResizeObserver;
   private readonly unwatch: () => void;
@@ -86,17 +91,36 @@ export class HeatCanvas {
     this.canvas.addEventListener("pointermove", (event) => this.at(event, (row, column) => this.point(row, column)));
     this.canvas.addEventListener("click", (event) => this.at(event, (row, column) => { this.point(row, column); this.events.choose(row, column); }));
   }
-  leave(): void { this.watch.disconnect(); this.unwatch(); this.canvas.remove(); }
+  leave(): void { this.watch.disconnect(); this.unwatch(); this.others?.leave(); this.canvas.remove(); }
 
   show(heat: Heat, marks: Mark[], selected: string | null): void {
     if (heat !== this.heat)
-      this.layers = [painted(heat, (cell) => TABLE[heat.time && cell <= HIGHEST ? HIGHEST - cell : cell]!), painted(heat, (cell) => (cell === NOT_FINITE ? 0xff000000 : 0)),
+      this.layers = [painted(heat, (cell) => (heat.bins && cell === NOT_POSITIVE ? 0 : TABLE[heat.time && cell <= HIGHEST ? HIGHEST - cell : cell]!)), painted(heat, (cell) => (cell === NOT_FINITE ? 0xff000000 : 0)),
         painted(heat, (cell) => (cell === NOTHING ? 0xff000000 : 0))];
     this.heat = heat;
     this.marks = marks;
     this.selected = selected;
     if (this.cursor && (this.cursor[0] >= heat.rows.length || this.cursor[1] >= heat.columns)) this.cursor = null;
+    const group = heat.time ? null : steps_of_mode(heat.mode);
+    if (group !== this.group) {
+      this.others?.leave();
+      this.others = group === null ? null : share_cursor(group, (x) => this.follow(x));
+      this.group = group;
+    }
     this.draw();
+  }
+
+  // Shows the cursor where another figure has it: in the row that was read last, else in the chosen one.
+  follow(x: number | null): void {
+    if (!this.heat || x === null || this.heat.rows.length === 0) return;
+    const column = Math.floor((x - this.heat.from) / this.heat.width);
+    const chosen = this.heat.rows.findIndex((one) => one.name === this.selected);
+    const row = this.cursor?.[0] ?? Math.max(0, chosen);
+    if (this.cursor?.[0] === row && this.cursor[1] === column) return;
+    this.followed = true;
+    this.cursor = column >= 0 && column < this.heat.columns ? [row, column] : null;
+    this.draw();
+    if (this.cursor) this.events.point(row, column);
   }
 
   step(rows: number, columns: number): void {
@@ -107,18 +131,21 @@ export class HeatCanvas {
   choose(): void { if (this.cursor) this.events.choose(...this.cursor); }
 
   private point(row: number, column: number): void {
-    if (this.cursor?.[0] === row && this.cursor[1] === column) return;
+    if (!this.followed && this.cursor?.[0] === row && this.cursor[1] === column) return;
+    this.followed = false;
     this.cursor = [row, column];
     this.draw();
     this.events.point(row, column);
+    this.others?.tell(this.heat!.from + (column + 1) * this.heat!.width - 1);
   }
 
   // Left edge, width and height of the cells, in CSS pixels.
   private place() {
     const width = Math.max(160, this.box.clientWidth);
     const rows = Math.max(1, this.heat?.rows.length ?? 1);
-    const named = rows <= 40 && width > 480;
-    const left = named ? Math.min(220, Math.round(width * 0.3)) : 0;
+    const bins = this.heat?.bins !== undefined;
+    const named = rows <= 40 && width > 480 && !bins;
+    const left = bins ? 64 : named ? Math.min(220, Math.round(width * 0.3)) : 0;
     const row = Math.min(18, Math.max(1, Math.floor(this.most / rows)));
     return { left, width: width - left - 1, height: rows * row, row, named: named && row >= 11 };
   }
@@ -165,6 +192,7 @@ export class HeatCanvas {
 
   private draw_names(ctx: CanvasRenderingContext2D): void {
     const { left, row, named } = this.place();
+    if (this.heat!.bins) this.draw_bins(ctx, this.heat!.bins);
     if (!named || left === 0) return;
     ctx.font = `${Math.min(13, row)}px system-ui, sans-serif`;
     ctx.textAlign = "right";
@@ -175,6 +203,25 @@ export class HeatCanvas {
       while (text.length > 4 && ctx.measureText(text).width > left - 8) text = `…${text.slice(text.startsWith("…") ? 2 : 1)}`;
       ctx.fillText(text, left - 6, ABOVE + (at + 0.5) * row);
     });
+  }
+
+  private draw_bins(ctx: CanvasRenderingContext2D, bins: { at: number; text: string }[]): void {
+    const { left, row, height, width } = this.place();
+    ctx.font = "13px system-ui, sans-serif";
+    ctx.textAlign = "right";
+    ctx.textBaseline = "middle";
+    ctx.strokeStyle = css("--line");
+    ctx.lineWidth = 1;
+    ctx.strokeRect(left - 0.5, ABOVE - 0.5, width + 1, height + 1);
+    ctx.fillStyle = css("--dim");
+    let free = -Infinity;
+    for (const { at, text } of bins) {
+      const y = ABOVE + at * row;
+      ctx.fillRect(left - 5, y - 0.5, 4, 1);
+      if (y - free < 14) continue;
+      free = y;
+      ctx.fillText(text, left - 8, y);
+    }
   }
 
   private x_of(step: number): number {
@@ -232,7 +279,7 @@ export class HeatCanvas {
       ctx.lineWidth = wide;
       ctx.beginPath();
       ctx.moveTo(x, ABOVE); ctx.lineTo(x, ABOVE + height);
-      ctx.moveTo(left, y); ctx.lineTo(left + width, y);
+      if (!this.followed) { ctx.moveTo(left, y); ctx.lineTo(left + width, y); }
       ctx.stroke();
     }
   }

@@ -7,6 +7,7 @@ export interface Heat {
   stat: string; mode: string | null; modes: string[]; width: number; from: number; to: number; tensors: number; left_out: number;
   refused: number; tensors_gone: boolean; rows: HeatRow[]; scale: "log10" | "linear"; lo: number | null; hi: number | null;
   columns: number; cells: Uint8Array;
+  bins?: { at: number; text: string }[];  // rows are bins of values, and these are marks of their axis, in rows from above
   time?: boolean;  // columns are milliseconds, UTC, and values are shares, of which the high ones are dark
 }
 export const HIGHEST = 252;

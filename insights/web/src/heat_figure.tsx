@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { short, type Mark } from "./chart";
 import { HeatCanvas } from "./heat";
+import { heat_press, speaks } from "./heat_keys";
 import { cell_words, heat_sentence, HIGHEST, row_words, steps_of, value_of, type Heat } from "./heat_data";
 
 function Legend({ heat }: { heat: Heat }) {
@@ -11,8 +12,9 @@ function Legend({ heat }: { heat: Heat }) {
   );
 }
 
-export function HeatFigure({ heat, marks, selected, most, point, choose }:
-  { heat: Heat; marks: Mark[]; selected: string | null; most: number; point?: (column: number) => void; choose: (name: string, step: number) => void }) {
+// `said`: its sentence, if rows are no tensors.
+export function HeatFigure({ heat, marks, selected, most, point, choose, said: told }:
+  { heat: Heat; marks: Mark[]; selected: string | null; most: number; point?: (column: number) => void; choose?: (name: string, step: number) => void; said?: string }) {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HeatCanvas | null>(null);
   const [at, set_at] = useState<[number, number] | null>(null);
@@ -21,28 +23,19 @@ export function HeatFigure({ heat, marks, selected, most, point, choose }:
   useEffect(() => {
     const made = new HeatCanvas(box.current!, {
       point: (row, column) => { set_at([row, column]); now.current.point?.(column); },
-      choose: (row, column) => now.current.choose(now.current.heat.rows[row]!.name, now.current.heat.from + (column + 1) * now.current.heat.width - 1),
+      choose: (row, column) => now.current.choose?.(now.current.heat.rows[row]!.name, now.current.heat.from + (column + 1) * now.current.heat.width - 1),
     }, most);
     canvas.current = made;
     return () => made.leave();
   }, []);
   useEffect(() => { canvas.current?.show(heat, marks, selected); }, [heat, marks, selected]);
-  const key = (event: KeyboardEvent) => {
-    const one = canvas.current;
-    const acts: Record<string, () => void> = { ArrowLeft: () => one?.step(0, -1), ArrowRight: () => one?.step(0, 1), ArrowUp: () => one?.step(-1, 0),
-      ArrowDown: () => one?.step(1, 0), PageUp: () => one?.step(-20, 0), PageDown: () => one?.step(20, 0), Home: () => one?.step(0, -1e9),
-      End: () => one?.step(0, 1e9), Enter: () => one?.choose() };
-    if (!acts[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    acts[event.key]!();
-  };
   const row = at ? heat.rows[at[0]] : undefined;
-  const said = heat_sentence(heat);
+  const said = told ?? heat_sentence(heat);
   return (
     <figure class="heat">
-      <p class="read" aria-live="polite">{at && row ? `${steps_of(heat, at[1])}, ${row_words(row)}: ${heat.stat} ${cell_words(heat, at[0], at[1])}` : " "}</p>
-      <div class="cells" ref={box} tabIndex={0} role="img" onKeyDown={key}
-        aria-label={`${said} ${marks.map((mark) => mark.text).join(". ")} Arrow keys read cells, Enter chooses the tensor.`} />
+      <p class="read" aria-live={speaks(box.current)}>{at && row ? `${steps_of(heat, at[1])}, ${row_words(row)}: ${heat.stat} ${cell_words(heat, at[0], at[1])}` : " "}</p>
+      <div class="cells" ref={box} tabIndex={0} role="img" onKeyDown={(event) => heat_press(event, canvas.current)}
+        aria-label={`${said} ${marks.map((mark) => mark.text).join(". ")} Arrow keys read cells${choose ? ", Enter chooses the tensor" : ""}.`} />
       <Legend heat={heat} />
       <figcaption class="dim"><p>{said}</p></figcaption>
     </figure>

@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Mark } from "./chart";
 import { HeatCanvas } from "./heat";
+import { heat_press, speaks } from "./heat_keys";
 import { HIGHEST, NOTHING, type Heat } from "./heat_data";
 import { seconds_words } from "./phase_colours";
 
@@ -29,19 +30,11 @@ export function LateFigure({ ranks, from }: { ranks: LateRank[]; from: number })
     return () => made.leave();
   }, []);
   useEffect(() => { canvas.current?.show(heat, NONE, null); }, [heat]);
-  const press = (event: KeyboardEvent) => {
-    const one = canvas.current;
-    const acts: Record<string, () => void> = { ArrowLeft: () => one?.step(0, -1), ArrowRight: () => one?.step(0, 1), ArrowUp: () => one?.step(-1, 0), ArrowDown: () => one?.step(1, 0),
-      Home: () => one?.step(0, -1e9), End: () => one?.step(0, 1e9), PageUp: () => one?.step(-20, 0), PageDown: () => one?.step(20, 0) };
-    if (!acts[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    acts[event.key]!();
-  };
   const late = at && ranks[at[0]]?.late[at[1]];
   return (
     <figure class="heat">
-      <p class="read" aria-live="polite">{at && ranks[at[0]] ? `step ${from + at[1]}, rank ${ranks[at[0]]!.rank}: ${late == null ? "not ended by all ranks" : `${seconds_words(late)} late`}` : " "}</p>
-      <div class="cells" ref={box} tabIndex={0} role="img" onKeyDown={press} aria-label={`Lateness of ${ranks.length} ranks, at most ${seconds_words(most)}. Arrow keys read cells.`} />
+      <p class="read" aria-live={speaks(box.current)}>{at && ranks[at[0]] ? `step ${from + at[1]}, rank ${ranks[at[0]]!.rank}: ${late == null ? "not ended by all ranks" : `${seconds_words(late)} late`}` : " "}</p>
+      <div class="cells" ref={box} tabIndex={0} role="img" onKeyDown={(event) => heat_press(event, canvas.current)} aria-label={`Lateness of ${ranks.length} ranks, at most ${seconds_words(most)}. Arrow keys read cells.`} />
       <p class="legend"><span>0 s <i class="ramp" /> {seconds_words(most)}</span><span><i class="checker" /> not ended by all ranks</span></p>
     </figure>
   );

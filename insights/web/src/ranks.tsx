@@ -1,5 +1,6 @@
 // What each rank's time went into, which rank is late, and what the run would be without it.
 import { ask, Refused, type RunPage } from "./api";
+import { ByRankPanel } from "./by_rank";
 import { useAsked } from "./curves";
 import { LateFigure } from "./late";
 import { Asked } from "./parts";
@@ -66,6 +67,7 @@ function Panels({ uid }: { uid: string }) {
       {all.length > MOST_ROWS && <p class="dim">{all.length - MOST_ROWS} more ranks: choose another order.</p>}
       <p class="dim">Compute is what kernels take; where no kernels are traced, the phases forward, backward and optimizer. Overlap is the share of communication that runs beside kernels. Without a rank: the longest own time (a step without communication) of the others, against that of all.</p>
     </section>}
+    <ByRankPanel run={`/runs/${encodeURIComponent(uid)}`} turn={turn} />
   </>;
 }
 

@@ -6,6 +6,7 @@ import { Figure, Marks, useAsked } from "./curves";
 import { exactly, marks_of, type Curves, type Name } from "./curve_data";
 import { ask_heat, type Heat } from "./heat_data";
 import { HeatFigure } from "./heat_figure";
+import { HistogramPanel } from "./histogram";
 import { HealthBars, type Health } from "./health";
 import { Asked } from "./parts";
 import { place, set_queries, set_query } from "./place";
@@ -82,6 +83,7 @@ function Panels({ answer }: { answer: RunPage }) {
   const at = hovered ?? step_of("step");
   const health = useAsked<Health>(`${run}/health?limit=500&${named}${at === null ? "" : `&step=${at}`}`, turn).answer;
   const several = items.some((one) => one.name === selected && one.workers > 1);
+  const bounds = ["from", "to"].map((one) => (asked(one) ? `&${one}=${asked(one)}` : "")).join("");
   const steps = [["from", asked("from")], ["to", asked("to")], ["agg", several ? "mean" : ""]].filter(([, value]) => value).map(([name, value]) => `&${name}=${value}`).join("");
   const curves = useAsked<Curves>(selected && mode ? `${run}/series?stat=${stat}&mode=${mode}&points=600&name=${encodeURIComponent(exactly([selected]))}${steps}` : null, turn).answer;
   const text = JSON.stringify(marks_of(answer.issues, answer.stop));
@@ -116,6 +118,7 @@ function Panels({ answer }: { answer: RunPage }) {
           {curves && drawn.length > 0 && <Figure key={`${selected} ${stat}`} name={selected!} mode={drawn[0]!.mode} curves={drawn} answer={curves} marks={marks} log={log}
             zoom={(range) => set_queries({ from: range.from === null ? "" : String(range.from), to: range.to === null ? "" : String(range.to) })} />}
           {curves && drawn.length === 0 && <p class="dim">It has no values in these steps.</p>}</section>
+        {selected && mode && <HistogramPanel key={selected} run={run} name={selected} mode={mode} range={bounds} turn={turn} marks={marks} />}
         {names.answer && <Names names={items} total={names.answer.total} selected={selected} choose={choose} />}
       </div>
     </div>}

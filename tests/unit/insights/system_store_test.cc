@@ -287,7 +287,7 @@ TEST_F(SystemStoreTest, AFileOfTheVersionBeforeIsMovedAsideAndFilledAgain) {
   std::string moved;
   auto made = SeriesWriter::open(path(), "here", moved);
   ASSERT_TRUE(made);
-  EXPECT_EQ(moved, "its tables are of version 2, not 3");
+  EXPECT_EQ(moved, "its tables are of version 2, not 4");
   EXPECT_TRUE((*made)->positions().empty());  // it is read from the beginning
   EXPECT_TRUE(std::filesystem::exists(path() + ".aside"));
 }
