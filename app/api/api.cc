@@ -61,7 +61,7 @@ struct MeasuredRoutes {
 constexpr std::array kMeasured{
     MeasuredRoutes{"series", series_routes}, MeasuredRoutes{"names", name_routes},
     MeasuredRoutes{"heat", heat_routes},     MeasuredRoutes{"system", system_routes},
-    MeasuredRoutes{"spans", span_routes},
+    MeasuredRoutes{"spans", span_routes},    MeasuredRoutes{"histogram", histogram_routes},
 };
 
 }  // namespace
@@ -73,7 +73,7 @@ struct Api::Parts {
       : desk(config, transport, clock, log, host, std::move(routing), telemetry),
         answered(clock),
         inbound(config.http.inbound, desk, telemetry),
-        store(insights_path(config, "")) {
+        store(insights_path(config, "")),
         measures(telemetry) {
     if (config.http.links) links = link_routes(*config.http.links, desk, telemetry);
   }
@@ -143,16 +143,15 @@ std::vector<HttpRoute> Api::routes() {
   for (auto make : {alertmanager_routes, event_routes, group_routes, resource_routes,
                     silence_routes, ack_routes, stop_routes, stream_routes, session_routes,
                     run_routes, run_stop_routes, report_routes}) {
-        series_routes, report_routes, name_routes, heat_routes, histogram_routes, system_routes, span_routes}) {
     for (ApiRoute& route : make(parts_->desk)) declared.push_back(std::move(route));
   }
   for (ApiRoute& route : feedback_routes(parts_->desk, parts_->store))
     declared.push_back(std::move(route));
-  declared.push_back(query_route(declared));
   for (const auto& [kind, make] : kMeasured) {
     for (ApiRoute& route : make(parts_->desk))
       declared.push_back(parts_->timed(kind, std::move(route)));
   }
+  declared.push_back(query_route(declared));
   declared.push_back({"GET",
                       "/api/v1/openapi.json",
                       ApiRole::anybody,

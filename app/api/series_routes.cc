@@ -165,8 +165,6 @@ ValueMap without_counts(const ValueMap& body) {
   return out;
 }
 
-// Which series, and of which steps or times. nullopt: `refusal` says why.
-std::optional<insights::SeriesAsk> asked_range(const ApiCall& call, HttpAnswer& refusal) {
 ValueList restart_values(const std::vector<insights::Restart>& restarts) {
   ValueList out;
   for (const insights::Restart& one : restarts)
@@ -178,6 +176,8 @@ ValueList restart_values(const std::vector<insights::Restart>& restarts) {
   return out;
 }
 
+// Which series, and of which steps or times. nullopt: `refusal` says why.
+std::optional<insights::SeriesAsk> asked_range(const ApiCall& call, HttpAnswer& refusal) {
   insights::SeriesAsk ask = ask_of(call);
   const auto statistic = call.query.value("stat");
   if (statistic) {
