@@ -254,33 +254,6 @@ def test_u16_u17_a_resumed_run_is_one_line_with_a_mark(server, browser, tmp_path
     page.context.close()
 
 
-RANKS = """
-import os, sys, time, tocsin
-rank = int(os.environ["RANK"])
-first = int(sys.argv[1])
-hook = tocsin.watch(run="r", job="curves")
-for step in range(first, first + 100):
-    hook.emit("loss", 1.0 + rank, role="loss", step=step)
-    time.sleep(0.001)
-hook.close()
-"""
-
-
-def test_u17_a_mean_of_several_workers_has_marks_of_restarts(server, browser, tmp_path):
-    one = server(CONFIG.format(journal=tmp_path / "journal"))
-    one.wait_for("ready")
-    for first in (0, 80):
-        base = {**environment(tmp_path / "journal"), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29557"}
-        ranks = [subprocess.Popen([sys.executable, "-c", RANKS, str(first)], env={**base, "RANK": str(rank), "LOCAL_RANK": str(rank)}, cwd=tmp_path) for rank in range(2)]
-        assert [rank.wait(60) for rank in ranks] == [0, 0]
-    uid = run_with(one, 400)
-    assert uid
-    page = opened(browser, one, f"/runs/{uid}")
-    page.wait_for_selector("#curves .marks:has-text('step 80:')")
-    assert re.search("step 80: .* goes on from here, 2 workers; 20 steps were gone over again", page.inner_text("#curves .marks"))
-    page.context.close()
-
-
 def test_u18_a_reload_and_new_values_keep_zoom_and_place(going, browser):
     one, uid = going
     page = opened(browser, one, f"/runs/{uid}?from=5&to=45")

@@ -179,7 +179,7 @@ def test_u27_a_run_has_its_colour_beside_any_others(watched, browser):
 
     def colours(*uids):
         page.goto(f"http://{one.wait_for('started')['http']}/compare?runs={','.join(uids)}&v=loss")
-        page.wait_for_function(f"document.querySelectorAll('.keys [data-colour]').length === {len(uids)}")
+        page.wait_for_selector(f".keys [data-colour] >> nth={len(uids) - 1}")
         return {line.inner_text().split()[-1]: line.get_attribute("data-colour") for line in page.locator(".keys [data-colour]").all()}
     two = colours(first, second)
     three = colours(third, second, first)

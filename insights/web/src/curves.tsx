@@ -6,7 +6,7 @@ import { Chart, MARK_SIGNS, type Mark } from "./chart";
 import { colour_of } from "./colours";
 import { charts_of, exactly, lines_of, marks_of, read_out, sentence, usual_names, type Curve, type Curves, type Name } from "./curve_data";
 import { watch_theme } from "./look";
-import { joined, restarts_of, restarts_together } from "./resumed";
+import { joined, restarts_of } from "./resumed";
 import { pin, pinned } from "./pinned";
 import { place, set_query, set_queries } from "./place";
 import { steps_of_mode } from "./shared_cursor";
@@ -144,8 +144,7 @@ export function CurvePanel({ uid, job, issues, stop, only, around, id, title }:
   if (several) query.set("agg", "mean");
   const curves = useAsked<Curves>(shown.length > 0 ? `${run}/series?${query}` : null, turn);
   const log = place.value.query.get("log") === "true";
-  const together = (curves.answer?.restarts ?? []).filter((one) => one.mode === "train");
-  const resumed = together.length > 0 ? restarts_together(together) : restarts_of((curves.answer?.series ?? []).filter((one) => shown.includes(one.name) && one.mode === "train"));
+  const resumed = restarts_of((curves.answer?.series ?? []).filter((one) => shown.includes(one.name) && one.mode === "train"));
   const marks = [...marks_of(issues, stop), ...resumed].sort((a, b) => a.x - b.x);
   const mark_text = JSON.stringify(marks);
   const kept = useRef<{ text: string; marks: Mark[] }>({ text: "[]", marks: [] });

@@ -1,6 +1,6 @@
 // A run that was resumed: the line goes on in the newer attempt, and where that is has a mark.
 import type { Mark } from "./chart";
-import type { Curve, Restart } from "./curve_data";
+import type { Curve } from "./curve_data";
 
 type Column = (number | null)[];
 const later = (a: Curve, b: Curve) => (a.x0[0] ?? 0) - (b.x0[0] ?? 0);
@@ -36,19 +36,11 @@ export function joined(curves: Curve[]): Curve[] {
   return [...pieces_of(curves).map(put_together), ...curves.filter((one) => one.superseded)];
 }
 
-const attempt_of = (attempt: number) => (attempt < 1e9 ? `attempt ${attempt}` : "a later attempt");
-
-// The same of workers whose lines are one.
-export function restarts_together(all: Restart[]): Mark[] {
-  return all.map(({ step, attempt, workers, again }) => ({ x: step, kind: "restart",
-    text: `step ${step}: ${attempt_of(attempt)} goes on from here, ${workers} ${workers === 1 ? "worker" : "workers"}${again > 0 ? `; ${again} ${again === 1 ? "step was" : "steps were"} gone over again` : ""}` }));
-}
-
 // Where a later piece begins, of the steps of one mode.
 export function restarts_of(curves: Curve[]): Mark[] {
   const at = new Map<number, number>();
   for (const pieces of pieces_of(curves)) {
     for (const one of pieces.slice(1)) if (one.x0.length > 0) at.set(one.x0[0]!, one.attempt);
   }
-  return [...at].sort((a, b) => a[0] - b[0]).map(([x, attempt]) => ({ x, kind: "restart", text: `step ${x}: ${attempt_of(attempt)} goes on from here` }));
+  return [...at].sort((a, b) => a[0] - b[0]).map(([x, attempt]) => ({ x, kind: "restart", text: `step ${x}: ${attempt < 1e9 ? `attempt ${attempt}` : "a later attempt"} goes on from here` }));
 }
