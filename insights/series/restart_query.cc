@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <string>
-#include <tuple>
 #include <utility>
 
 namespace tocsin::insights {
@@ -31,16 +30,17 @@ core::Result<std::vector<Restart>> ask_restarts(SeriesReader& reader, const Seri
       client->second.last = std::max(client->second.last, family.x_last);
     }
   }
-  std::map<std::tuple<core::Mode, std::int64_t, std::int64_t>, Restart> restarts;
+  std::map<std::pair<core::Mode, std::int64_t>, Restart> restarts;
   for (const auto& [worker, clients] : workers) {
     std::int64_t last = -1;
     for (auto client = clients.begin(); client != clients.end(); ++client) {
       const std::int64_t before = std::exchange(last, std::max(last, client->second.last));
       if (client == clients.begin()) continue;
-      Restart& into = restarts[{worker.first, client->second.first, client->first.second}];
+      // Ranks without a common number of their attempt have the second in which each began.
+      Restart& into = restarts[{worker.first, client->second.first}];
       into.mode = worker.first;
       into.step = client->second.first;
-      into.attempt = client->first.second;
+      into.attempt = std::max(into.attempt, client->first.second);
       ++into.workers;
       into.again = std::max(into.again, std::max<std::int64_t>(0, before + 1 - into.step));
     }

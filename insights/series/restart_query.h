@@ -12,7 +12,7 @@ namespace tocsin::insights {
 struct Restart {
   core::Mode mode = core::Mode::train;
   std::int64_t step = 0;     // the first of the later client
-  std::int64_t attempt = 0;  // its
+  std::int64_t attempt = 0;  // the highest of theirs
   std::int64_t workers = 0;  // that went on there
   std::int64_t again = 0;    // steps that they went over again, at most
 };
