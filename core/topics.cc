@@ -72,7 +72,8 @@ constexpr Topic kTopics[] = {
      "kind and name",
      "what people ask of the router: silences, acknowledgements, words on stops, switches of "
      "integrations, verdicts and notes on issues",
-     "`tocsin silence`, `tocsin ack`, `tocsin stops`, `tocsin endpoint`, `tocsin breaker`, `tocsin verdict`, "
+     "`tocsin silence`, `tocsin ack`, `tocsin stops`, `tocsin endpoint`, `tocsin breaker`, `tocsin "
+     "verdict`, "
      "`tocsin note`, "
      "`stop_training`, `route`, `runs`, the HTTP API",
      "`route`, `deliver`, `runs`, `status`"},

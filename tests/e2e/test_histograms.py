@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 from tests.e2e.test_curves import asked, environment, look, refused
-from tests.e2e.test_tensors import CONFIG, binary, open_page, train
+from tests.e2e.test_tensors import CONFIG, binary, open_page
 from tests.support import axe
 from tests.support.hook_support import Telemetry, wait_for
 from tests.support.program import Server

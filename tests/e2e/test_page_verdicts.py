@@ -3,11 +3,14 @@ import json
 
 import pytest
 
+from tests.e2e import test_page_acts
 from tests.e2e.test_insights import asked
-from tests.e2e.test_page_acts import OPERATOR, job, opened, pictured  # noqa: F401: `job` is a fixture
+from tests.e2e.test_page_acts import OPERATOR, opened, pictured
+
+job = test_page_acts.job  # the fixture
 
 
-def test_only_who_may_says_what_an_issue_was_worth(job, browser):  # noqa: F811
+def test_only_who_may_says_what_an_issue_was_worth(job, browser):
     one = job()
     page = opened(browser, one)
     assert "Nobody has said so far." in page.inner_text("#feedback")
@@ -18,7 +21,7 @@ def test_only_who_may_says_what_an_issue_was_worth(job, browser):  # noqa: F811
 
 
 @pytest.mark.parametrize("width,theme", [(1440, "light"), (390, "dark")])
-def test_a_verdict_and_notes_are_given_where_the_issue_is_read(job, browser, width, theme):  # noqa: F811
+def test_a_verdict_and_notes_are_given_where_the_issue_is_read(job, browser, width, theme):
     one = job()
     page = opened(browser, one, width, theme)
     refused = []
@@ -63,7 +66,7 @@ def test_a_verdict_and_notes_are_given_where_the_issue_is_read(job, browser, wid
     assert not refused, refused
 
 
-def test_what_another_says_comes_by_itself(job, browser):  # noqa: F811
+def test_what_another_says_comes_by_itself(job, browser):
     one = job()
     page = opened(browser, one)
     other = browser.new_context().new_page()
