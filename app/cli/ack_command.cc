@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "app/cli/command_audit.h"
 #include "app/cli/looking.h"
 #include "app/process/exit_code.h"
 #include "app/process/person.h"
@@ -13,6 +14,7 @@
 #include "app/view/ack_words.h"
 #include "app/view/topic_view.h"
 #include "app/view/view_text.h"
+#include "core/json.h"
 #include "core/system_clock.h"
 #include "core/topics.h"
 #include "routing/routing.h"
@@ -25,6 +27,12 @@ using routing::Acknowledgement;
 
 constexpr auto kAckPatience = 60s;
 constexpr auto kAckWritten = 10s;
+
+core::Value ack_value(const Acknowledgement& ack) {
+  const std::string json = ack_json(ack);
+  auto out = core::parse_json(json, json.size());
+  return out ? std::move(*out) : core::Value();
+}
 
 core::Status write_acks(const Looking& looking, const std::vector<core::OutRecord>& records) {
   ingest::PublisherOptions publishing;
@@ -83,7 +91,13 @@ int take_back(const AckOptions& options, const Looking& looking, const TopicView
     return kFailed;
   }
   std::vector<core::OutRecord> records;
-  for (const std::string& id : ids) records.push_back(ack_tombstone(id));
+  for (const std::string& id : ids) {
+    const auto known = view.acknowledgements().find(id);
+    const core::Value before =
+        known == view.acknowledgements().end() ? core::Value() : ack_value(known->second);
+    records.push_back(command_audit("ack.ended", id, before, core::Value(), now));
+    records.push_back(ack_tombstone(id));
+  }
   if (!options.dry_run) {
     if (const auto written = write_acks(looking, records); !written) return refuse(written.error());
   }
@@ -130,7 +144,12 @@ int ack_command(const AckOptions& options) {
     return kUsage;
   }
   if (!options.dry_run) {
-    const auto written = write_acks(looking, ack_records(ack, view.acknowledgements(), now));
+    std::vector<core::OutRecord> records{
+        command_audit("ack.set", ack.id, core::Value(), ack_value(ack), now, ack.by)};
+    for (core::OutRecord& one : ack_records(ack, view.acknowledgements(), now)) {
+      records.push_back(std::move(one));
+    }
+    const auto written = write_acks(looking, records);
     if (!written) return refuse(written.error());
   }
   if (options.json) {

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "app/cli/command_audit.h"
 #include "app/cli/looking.h"
 #include "app/process/exit_code.h"
 #include "app/process/person.h"
@@ -186,6 +187,11 @@ void plan_letters(const Chosen& chosen, const DlqOptions& options, const TopicVi
       continue;
     }
     const std::string replay = replay_id(id, by, now);
+    out.push_back(command_audit("dead_letter.replayed", id, core::Value(),
+                                core::ValueMap{{"integration", letter->notification.integration},
+                                               {"note", options.note},
+                                               {"replay", replay}},
+                                now));
     out.push_back(letter_act_record(id, letter->notification.integration,
                                     {"replay", by, options.note, replay}));
     out.push_back(replay_record(plan.notification, replay));
@@ -198,6 +204,7 @@ void plan_letters(const Chosen& chosen, const DlqOptions& options, const TopicVi
 
 void plan_records(const Chosen& chosen, const DlqOptions& options,
                   std::vector<core::OutRecord>& out, std::vector<LetterWord>& words) {
+  const core::WallTime now = core::SystemClock().now();
   const std::string by = this_person();
   for (const RefusedRecord* record : chosen.records) {
     auto again = replay_of_refused(*record);
@@ -205,6 +212,9 @@ void plan_records(const Chosen& chosen, const DlqOptions& options,
       words.push_back({record->id, "not published again: " + again.error().message, true});
       continue;
     }
+    out.push_back(command_audit("refused_record.replayed", record->id, core::Value(),
+                                core::ValueMap{{"topic", record->topic}, {"note", options.note}},
+                                now));
     out.push_back(std::move(*again));
     out.push_back(refused_act_record(*record, "replay", by, options.note));
     words.push_back({record->id,
@@ -297,12 +307,17 @@ int dlq_discard(const DlqOptions& options) {
   if (const int code = open_dlq(options, dlq); code != kOk) return code;
   const auto chosen = named_letters(dlq, options);
   if (!chosen) return refuse(chosen.error());
+  const core::WallTime now = core::SystemClock().now();
   const std::string by = this_person();
   std::vector<core::OutRecord> records;
   std::vector<LetterWord> words;
   const std::string what = options.dry_run ? "would be discarded" : "discarded";
   for (const DeadLetter* letter : chosen->letters) {
     const std::string& id = letter->notification.notification_id;
+    records.push_back(command_audit(
+        "dead_letter.discarded", id,
+        core::ValueMap{{"integration", letter->notification.integration}, {"note", options.note}},
+        core::Value(), now));
     records.push_back(
         letter_act_record(id, letter->notification.integration, {"discard", by, options.note, ""}));
     words.push_back({id, what, false});
@@ -312,6 +327,9 @@ int dlq_discard(const DlqOptions& options) {
       words.push_back({record->id, "was seen to before: " + record->act, true});
       continue;
     }
+    records.push_back(command_audit(
+        "refused_record.discarded", record->id,
+        core::ValueMap{{"topic", record->topic}, {"note", options.note}}, core::Value(), now));
     records.push_back(refused_act_record(*record, "discard", by, options.note));
     words.push_back({record->id, what, false});
   }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/cli/command_audit.h"
 #include "app/cli/looking.h"
 #include "app/config/app_config.h"
 #include "app/config/config_path.h"
@@ -58,7 +59,12 @@ core::Status write_order(const Looking& looking, const actions::EndpointOrder& o
   publishing.durable = true;
   auto publisher = looking.transport().publisher(publishing);
   if (!publisher) return publisher.error();
-  if (auto sent = (*publisher)->publish(actions::endpoint_record(order)); !sent) return sent;
+  const core::OutRecord record = actions::endpoint_record(order);
+  const core::OutRecord audit =
+      command_audit("endpoint." + std::string(to_string(order.deed)), order.integration,
+                    core::Value(), value_of(record), order.at);
+  if (auto sent = (*publisher)->publish(audit); !sent) return sent;
+  if (auto sent = (*publisher)->publish(record); !sent) return sent;
   return (*publisher)->flush(kEndpointWritten);
 }
 

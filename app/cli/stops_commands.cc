@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "app/cli/command_audit.h"
 #include "app/cli/looking.h"
 #include "app/process/exit_code.h"
 #include "app/process/person.h"
@@ -180,7 +181,11 @@ int stops_approve(const StopWordOptions& options) {
   const core::WallTime now = core::SystemClock().now();
   const StopRequest request =
       core::decided(*stop->request, "approved", this_person(), now, options.comment);
-  if (const auto written = write_records(looking, {core::stop_request_record(request)}); !written) {
+  const core::OutRecord word = core::stop_request_record(request);
+  const core::OutRecord audit =
+      command_audit("stop.approved", stop->id, value_of(core::stop_request_record(*stop->request)),
+                    value_of(word), now);
+  if (const auto written = write_records(looking, {audit, word}); !written) {
     return refuse(written.error());
   }
   const std::string who = name_of(*stop, view);
@@ -205,13 +210,22 @@ int stops_cancel(const StopWordOptions& options) {
   if (const auto seen = look(options, looking, view); !seen) return refuse(seen.error());
   const auto stop = chosen(options.id, view);
   if (!stop) return kFailed;
+  const core::WallTime now = core::SystemClock().now();
   std::vector<core::OutRecord> records;
   std::string sentence;
   if (stop->request != nullptr && stop->request->state == "waiting") {
-    records.push_back(core::stop_request_record(core::decided(
-        *stop->request, "rejected", this_person(), core::SystemClock().now(), options.comment)));
+    core::OutRecord word = core::stop_request_record(
+        core::decided(*stop->request, "rejected", this_person(), now, options.comment));
+    records.push_back(command_audit("stop.rejected", stop->id,
+                                    value_of(core::stop_request_record(*stop->request)),
+                                    value_of(word), now));
+    records.push_back(std::move(word));
     sentence = name_of(*stop, view) + " is not stopped: " + stop->id + " was rejected";
   } else if (stop->stop != nullptr && stop->open()) {
+    records.push_back(
+        command_audit("stop.withdrawn", stop->id,
+                      core::ValueMap{{"run", core::to_text(stop->run())}, {"state", stop->state()}},
+                      core::Value(), now));
     records.push_back(ingest::withdraw_command(stop->run(), "stop"));
     sentence = "the request to " + name_of(*stop, view) +
                " was withdrawn; a rank that has accepted it stops all the same";

@@ -7,6 +7,7 @@ import pytest
 from tests.fakes.far_side import FarSide
 from tests.fakes.pagerduty import PagerDuty
 from tests.support.hook_support import wait_for
+from tests.support.on_call import changes
 from tests.support.program import run_cli
 from tests.support.telemetry import JournalWriter, scalar
 
@@ -95,6 +96,7 @@ def test_what_somebody_has_taken_on_is_neither_repeated_nor_escalated_also_after
 
     code, out, err = run_cli("ack", identity, "--take-back", "-c", config)
     assert code == 0 and out == f"{ack['id']} taken back\n", out + err
+    assert [change[1:] for change in changes(tmp_path / "journal")] == [("ack.set", ack["id"]), ("ack.ended", ack["id"])]
     assert wait_for(lambda: len(actions_of(pager)) > sent, 20), "repeats go on"
     assert wait_for(lambda: reasons(second) == ["escalation"], 30), second.messages
     [message] = second.messages

@@ -1,5 +1,5 @@
 """`tocsin dlq`: what was given up is listed, sent again under its id, or discarded; a record that could not be read goes back to its topic."""
-from tests.support.on_call import ask, history, issue, router
+from tests.support.on_call import ask, changes, history, issue, router
 from tests.support.program import run_cli
 from tests.support.receiver import wait_for
 from tests.support.webhook_receiver import WebhookReceiver
@@ -41,6 +41,7 @@ def test_a_dead_notification_is_sent_again_under_its_id(server, tmp_path):
         assert "replay by" in out and "it is back" in out and "broken is wrong" in out, out
         code, verdict = ask("history", "--audit", config=config)
         assert code == 0 and verdict["replays"] == 1, verdict
+        assert [change[1:] for change in changes(tmp_path / "data")] == [("dead_letter.replayed", identity)], "a dry run changes nothing"
         [one] = history(config)
         assert [step["state"] for step in one["attempts"]] == ["pending", "dead", "delivered"], one
 

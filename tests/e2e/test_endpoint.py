@@ -1,7 +1,7 @@
 """`tocsin endpoint` and `tocsin breaker reset`: how integrations stand, and switches that survive a restart."""
 import time
 
-from tests.support.on_call import ask, in_state, issue, router
+from tests.support.on_call import ask, changes, in_state, issue, router
 from tests.support.program import run_cli
 from tests.support.receiver import wait_for
 from tests.support.webhook_receiver import WebhookReceiver
@@ -48,6 +48,7 @@ def test_what_is_off_waits_and_stays_off_after_a_restart(server, tmp_path):
         order(config, "endpoint", "enable", "hook")
         hook.wait(3)
         wait_for(lambda: stands(config)[0] == 0, 20, "ready")
+        assert [change[1:] for change in changes(tmp_path / "data")] == [("endpoint.disable", "hook"), ("endpoint.enable", "hook")]
 
 
 def test_a_probe_does_not_wait_and_a_reset_closes_the_breaker(server, tmp_path):

@@ -1,7 +1,5 @@
 """`tocsin issues resolve`: a person ends an issue, whoever was told hears of it with the reason, and a new report is news."""
-import json
-
-from tests.support.on_call import ask, issue, router
+from tests.support.on_call import ask, changes, issue, router
 from tests.support.program import run_cli
 from tests.support.receiver import wait_for
 from tests.support.webhook_receiver import WebhookReceiver
@@ -33,9 +31,7 @@ def test_a_person_ends_an_issue_and_a_new_report_is_a_new_alarm(server, tmp_path
         assert ended["annotations"]["summary"] == "disk is wrong", "what was found stays"
         code, out, err = run_cli("issues", "resolve", identity, "--note", "again", "-c", path)
         assert code == 1 and "over already" in err, err
-        changes = json.loads(program.get("/api/v1/audit")[1])
-        if "items" in changes:
-            assert [(one["who"], one["what"]) for one in changes["items"]] == [("ada", "issue.resolved")]
+        assert [change[:2] for change in changes(tmp_path / "data")] == [("ada", "issue.resolved")]
 
         issue(path, "disk")
         hook.wait(3)

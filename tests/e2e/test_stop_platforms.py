@@ -13,6 +13,7 @@ from tests.fakes.ray import Ray
 from tests.fakes.sagemaker import SageMaker
 from tests.fakes.slurm_programs import SlurmPrograms
 from tests.fakes.slurmrestd import Slurmrestd
+from tests.support.on_call import changes
 from tests.support.program import BUILD, ROOT, run_cli
 
 CONFIG = """
@@ -330,6 +331,7 @@ def test_a_stop_waits_for_a_word_across_kill_9(server, tmp_path, train):
     code, out, err = run_cli("stops", "approve", stop["command_id"][:10], "--comment", "seen", "--from", tmp_path / "journal", "-o", "json")
     assert code == 0, (out, err)
     assert json.loads(out)["state"] == "requested"
+    assert [change[1:] for change in changes(tmp_path / "journal")] == [("stop.approved", stop["command_id"])]
     assert process.wait(30) == 77
     code, out, _ = run_cli("stops", "show", stop["command_id"], "--from", tmp_path / "journal", "-o", "json")
     shown = json.loads(out)
@@ -349,6 +351,7 @@ def test_a_stop_that_is_rejected_does_not_come(server, tmp_path, train):
     time.sleep(2)
     assert process.poll() is None and not one.all("stop_asked")
     assert waiting(tmp_path) == []
+    assert [change[1:] for change in changes(tmp_path / "journal")] == [("stop.rejected", stop["command_id"])]
 
 
 def test_nobody_says_a_word(server, tmp_path, train):

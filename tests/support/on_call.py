@@ -57,3 +57,10 @@ def history(config, *words):
 def in_state(config, state, count=1, timeout=20):
     """The notifications in this state, once there are so many."""
     return wait_for(lambda: len(found := history(config, "--state", state)) >= count and found, timeout, f"{count} {state}")
+
+
+def changes(folder):
+    """[(who, what, subject)] of the journal's topic `router-audit`, oldest first."""
+    entries = [json.loads(record["value"]) for record in journal.records(folder, "router-audit")]
+    assert all(entry["by"] == "command" and entry["source"] for entry in entries), entries
+    return [(entry["who"], entry["what"], entry["subject"]) for entry in entries]
