@@ -9,11 +9,11 @@
 namespace tocsin::app {
 
 core::OutRecord command_audit(std::string what, std::string subject, core::Value before,
-                              core::Value after, core::WallTime now, std::string who) {
+                              core::Value after, core::WallTime now, const std::string& who) {
   const std::string person = this_person();
   AuditEntry entry;
   entry.at = now;
-  entry.who = who.empty() ? person : std::move(who);
+  entry.who = who.empty() ? person : who;
   entry.by = "command";
   entry.source = person.substr(person.find('@') + 1);
   entry.what = std::move(what);
