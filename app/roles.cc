@@ -324,15 +324,11 @@ void Maker::add_platform_stops() {
 }
 
 void Maker::add_tracing() {
-  // The loop is made after its stage, and the thread after both.
-  auto loop = std::make_shared<TopicLoop*>(nullptr);
-  const auto courier = [config = config_.tracing, cluster = config_.cluster, clock = ports_.clock,
-                        loop] {
+  const auto courier = [config = config_.tracing, cluster = config_.cluster, clock = ports_.clock] {
     return std::make_unique<SpanCourier>(
-        actions::make_span_exporter(config, cluster, *clock, nullptr), [loop] { (*loop)->wake(); });
+        actions::make_span_exporter(config, cluster, *clock, nullptr));
   };
   add("tracing", std::make_unique<TracingStage>(courier, *ports_.log, *ports_.telemetry));
-  *loop = stages_.back().loop.get();
 }
 
 core::Status Maker::route() {

@@ -7,11 +7,8 @@
 
 namespace tocsin::app {
 
-SpanCourier::SpanCourier(std::unique_ptr<actions::SpanExporter> exporter,
-                         std::function<void()> on_answer)
-    : exporter_(std::move(exporter)),
-      on_answer_(std::move(on_answer)),
-      thread_([this](const std::stop_token& stop) {
+SpanCourier::SpanCourier(std::unique_ptr<actions::SpanExporter> exporter)
+    : exporter_(std::move(exporter)), thread_([this](const std::stop_token& stop) {
         pthread_setname_np(pthread_self(), "tocsin-tracing");
         run(stop);
       }) {}
@@ -52,7 +49,6 @@ void SpanCourier::run(const std::stop_token& stop) {
       const core::MutexLock lock(mutex_);
       answer_ = std::move(done);
     }
-    on_answer_();
   }
 }
 

@@ -1,8 +1,7 @@
 // Carries spans to where they are collected, on a thread of its own: a far side that hangs holds up no
-// stage.
+// stage. It wakes nobody: who submits looks for the answer at its next tick.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -15,8 +14,7 @@ namespace tocsin::app {
 
 class SpanCourier {
  public:
-  /// `on_answer`: wakes who takes; called from the thread.
-  SpanCourier(std::unique_ptr<actions::SpanExporter> exporter, std::function<void()> on_answer);
+  explicit SpanCourier(std::unique_ptr<actions::SpanExporter> exporter);
   ~SpanCourier();
   SpanCourier(const SpanCourier&) = delete;
   SpanCourier& operator=(const SpanCourier&) = delete;
@@ -34,7 +32,6 @@ class SpanCourier {
   void run(const std::stop_token& stop);
 
   std::unique_ptr<actions::SpanExporter> exporter_;
-  std::function<void()> on_answer_;
   core::Mutex mutex_;
   core::StoppableCondVar wake_;
   std::optional<std::vector<actions::Span>> parcel_ GUARDED_BY(mutex_);

@@ -128,6 +128,7 @@ void TracingStage::take_answer(const Instant& now) {
 }
 
 std::optional<core::Duration> TracingStage::tick(const StageTick& tick) {
+  if (courier_ == nullptr) return std::nullopt;  // we end
   release_early(tick.now.steady);
   take_answer(tick.now);
   if (under_way_ || waiting_.empty()) return std::nullopt;
@@ -143,8 +144,10 @@ std::optional<core::Duration> TracingStage::tick(const StageTick& tick) {
 
 StageOutput TracingStage::take(const Instant& /*now*/) { return {}; }
 
-// Another leader tells from now on; what is under way may come to its end.
+// Another leader tells from now on.
 void TracingStage::finish(const Instant& /*now*/) {
+  courier_.reset();
+  under_way_ = false;
   waiting_.clear();
   early_.clear();
 }

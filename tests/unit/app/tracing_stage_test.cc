@@ -114,11 +114,9 @@ class TracingStageTest : public testing::Test {
   Collector collector_;
   PrometheusTelemetry telemetry_;
   core::NullLog log_;
-  TracingStage stage_{[this] {
-                        return std::make_unique<SpanCourier>(
-                            std::make_unique<CollectorLine>(collector_), [] {});
-                      },
-                      log_, telemetry_};
+  TracingStage stage_{
+      [this] { return std::make_unique<SpanCourier>(std::make_unique<CollectorLine>(collector_)); },
+      log_, telemetry_};
 };
 
 TEST_F(TracingStageTest, SendsTheEventTheMessageAndTheAttempt) {
@@ -176,6 +174,18 @@ TEST_F(TracingStageTest, BeyondWhatMayWaitTheOldestGo) {
   for (int i = 0; i < 12'000; ++i) tell("ntf_" + std::to_string(i));
   EXPECT_THAT(telemetry_.render(),
               HasSubstr("tocsin_router_spans_total{result=\"dropped\"} 4002\n"));
+}
+
+TEST_F(TracingStageTest, NothingIsSentAfterTheEnd) {
+  tell("ntf_1");
+  stage_.finish(at(0s));
+  tell("ntf_2");
+  tick(1s);
+  EXPECT_EQ(collector_.parcels(), 0);
+  EXPECT_TRUE(stage_.open(at(2s)));
+  tell("ntf_3");
+  tick_until(1, 2s);
+  EXPECT_THAT(collector_.names(), ElementsAre("loss_not_decreasing fired", "tell oncall"));
 }
 
 TEST_F(TracingStageTest, WhatIsNoRecordOfOursIsLeftToOthers) {
