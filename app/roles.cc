@@ -266,7 +266,7 @@ void Maker::add_route() {
                               std::span<const std::string> integrations) {
     for (const std::string& one : integrations) {
       if (picturing.contains(one))
-        metrics->show(one, {view.issue_key, view.episodes, view.issue, std::nullopt});
+        metrics->show(one, {std::string(view.issue_key), view.episodes, view.issue, std::nullopt});
     }
   };
   auto route = std::make_unique<RouteStage>(std::move(stage), &parts_.board, render,

@@ -218,7 +218,7 @@ void RouteStage::note_episodes(const std::vector<routing::Transition>& transitio
 void RouteStage::show_firing() const {
   if (firing_ != nullptr) {
     router_->for_each_firing([this](const routing::FiringView& view) {
-      firing_->began(view.issue_key, view.episode, shown_of(view));
+      firing_->began(std::string(view.issue_key), view.episode, shown_of(view));
     });
     firing_->complete();
   }

@@ -18,7 +18,7 @@ using core::WallTime;
 constexpr core::Duration kCloseMaxAge = std::chrono::hours(24 * 7);
 
 core::NotifiedIssue line(const Mention& mention, core::Issue report, WallTime tick) {
-  core::NotifiedIssue out{mention.state->key, mention.episode, std::move(report), {}};
+  core::NotifiedIssue out{mention.state->key.text(), mention.episode, std::move(report), {}};
   if (mention.firing && !mention.over) {
     out.issue.status = core::IssueStatus::firing;
     out.issue.resolution = core::Resolution::none;

@@ -132,7 +132,7 @@ class Sorter {
     const auto owed = log_.owed.find(issue.key);
     if (owed == log_.owed.end()) return;
     decision_.over.emplace_back(
-        issue.key, TellLog::Told{owed->second.episode, issue.issue.severity, 0, false});
+        issue.key.text(), TellLog::Told{owed->second.episode, 0, issue.issue.severity, false});
     log_.owed.erase(owed);
     decision_.changed = true;
   }
@@ -249,13 +249,13 @@ bool keep_mention(const FlushContext& context, FlushDecision& decision, TellLog&
                   const Mention& mention, bool shown) {
   const auto [known, fresh] = log.told.try_emplace(mention.state->key);
   const bool same = !fresh && known->second.episode == mention.episode;
-  TellLog::Told entry{mention.episode, mention.state->issue.severity, 0, false};
+  TellLog::Told entry{mention.episode, 0, mention.state->issue.severity, false};
   entry.over = same ? known->second.over : mention.over;
   if (same && !shown) entry.severity = known->second.severity;
   if (same) entry.by = known->second.by;
   if (!same && decision.kind) entry.by = log.seq + 1;
   if (!same && !fresh && decision.kind && context.integration.send_resolved) {
-    decision.over.emplace_back(mention.state->key, known->second);
+    decision.over.emplace_back(mention.state->key.text(), known->second);
   }
   const bool changed = fresh || !(known->second == entry);
   known->second = entry;
@@ -289,9 +289,9 @@ void keep_books(const FlushContext& context, FlushDecision& decision, TellLog& l
   if (decision.kind && context.integration.send_resolved) {
     for (const Mention& mention : decision.resolved) {
       const auto told = log.told.find(mention.state->key);
-      TellLog::Told entry{mention.episode, mention.state->issue.severity, 0, false};
+      TellLog::Told entry{mention.episode, 0, mention.state->issue.severity, false};
       if (told != log.told.end()) entry = told->second;
-      decision.over.emplace_back(mention.state->key, entry);
+      decision.over.emplace_back(mention.state->key.text(), entry);
     }
   }
   decision.changed = keep_told(context, decision, log) || decision.changed;

@@ -34,7 +34,7 @@ std::vector<FlushDecision> in_parts(FlushDecision decision, const FlushContext& 
     mentions.insert(mentions.end(), decision.resolved.begin(), decision.resolved.end());
   }
   std::sort(mentions.begin(), mentions.end(), told_before);
-  std::multimap<std::string, Told> over(decision.over.begin(), decision.over.end());
+  std::multimap<std::string, Told, std::less<>> over(decision.over.begin(), decision.over.end());
   const std::uint64_t first = log.seq;
   std::vector<FlushDecision> parts{empty_part(decision, first)};
   std::size_t bytes = 0;
@@ -51,7 +51,7 @@ std::vector<FlushDecision> in_parts(FlushDecision decision, const FlushContext& 
     bytes += size;
     FlushDecision& part = parts.back();
     (mention.firing ? part.firing : part.resolved).push_back(mention);
-    const std::string& key = mention.state->key;
+    const ShortKey& key = mention.state->key;
     if (const auto told = log.told.find(key);
         mention.firing && told != log.told.end() && depends(told->second, first)) {
       told->second.by = part.seq;  // the newest message that tells of it

@@ -42,7 +42,7 @@ std::vector<InhibitedBy> InhibitionSurvey::of(const core::Labels& labels, WallTi
   std::vector<InhibitedBy> out;
   if (!parts_) return out;
   for (const Inhibitor& one : parts_->inhibition.inhibitors(labels, at)) {
-    out.push_back({std::string(one.reason.substr(kInhibition.size())), one.source->key});
+    out.push_back({std::string(one.reason.substr(kInhibition.size())), one.source->key.text()});
   }
   return out;
 }

@@ -29,9 +29,10 @@ IntegrationStanding standing_of(const std::string& integration, const TellLog& l
   out.messages = log.seq;
   out.last_message_at = log.last_tick;
   for (const auto& [key, told] : log.told) {
-    out.told.push_back({key, told.episode, told.severity, told.by == 0});
+    out.told.push_back({key.text(), told.episode, told.severity, told.by == 0});
   }
-  for (const auto& [key, owed] : log.owed) out.owed.push_back({key, owed.episode, owed.since});
+  for (const auto& [key, owed] : log.owed)
+    out.owed.push_back({key.text(), owed.episode, owed.since});
   for (const TellLog::Pending& one : log.pending) {
     out.waiting.push_back({one.id, one.kind, one.decided_at});
   }

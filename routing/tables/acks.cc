@@ -124,16 +124,18 @@ Status Acks::take_on(const std::string& id, core::AckTold told, std::string orig
 
 void Acks::cover(const std::string& id, AckState& ack, const IssueState& issue) {
   uncover(issue.key);
-  ack.episodes[issue.key] = issue.episode;
+  ack.episodes[issue.key.text()] = issue.episode;
   ack_of_[issue.key] = id;
   table_.touch(id);
 }
 
-void Acks::uncover(const std::string& issue_key) {
+void Acks::uncover(std::string_view issue_key) {
   const auto found = ack_of_.find(issue_key);
   if (found == ack_of_.end()) return;
   if (AckState* before = table_.find(found->second)) {
-    before->episodes.erase(issue_key);
+    if (const auto covered = before->episodes.find(issue_key); covered != before->episodes.end()) {
+      before->episodes.erase(covered);
+    }
     table_.touch(found->second);
   }
   ack_of_.erase(found);
@@ -162,7 +164,7 @@ void Acks::erase(const std::string& id) {
   table_.erase(id);
 }
 
-bool Acks::covers(const AckState& ack, const std::string& issue_key) const {
+bool Acks::covers(const AckState& ack, std::string_view issue_key) const {
   const auto& named = ack.target.issues;
   if (std::find(named.begin(), named.end(), issue_key) != named.end()) return true;
   const IssueState* issue = issues_.state_of(issue_key);
@@ -174,7 +176,7 @@ const AckState* Acks::of(const IssueState& issue) {
   if (!issue.firing || table_.size() == 0) return nullptr;
   if (const auto found = ack_of_.find(issue.key); found != ack_of_.end()) {
     const AckState& ack = table_.at(found->second);
-    if (ack.episodes.at(issue.key) == issue.episode) return ack.expired ? nullptr : &ack;
+    if (ack.episodes.find(issue.key)->second == issue.episode) return ack.expired ? nullptr : &ack;
   }
   for (const std::string& id : recent_) {
     AckState& ack = table_.at(id);
@@ -191,7 +193,7 @@ std::size_t Acks::acked() const {
         const AckState& ack = table_.at(entry.second);
         const IssueState* issue = issues_.state_of(entry.first);
         return !ack.expired && issue != nullptr && issue->firing &&
-               ack.episodes.at(entry.first) == issue->episode;
+               ack.episodes.find(entry.first)->second == issue->episode;
       }));
 }
 

@@ -19,6 +19,7 @@
 #include "routing/tables/agenda.h"
 #include "routing/tables/groups.h"
 #include "routing/tables/issues.h"
+#include "routing/tables/short_key.h"
 #include "routing/tables/state.h"
 #include "routing/tables/store.h"
 
@@ -38,8 +39,8 @@ struct AckState {
   AckTarget target;
   core::WallTime taken_at{};  // when the router heard of it
   core::WallTime ends_at{};
-  bool expired = false;                           // it ended before its episodes
-  std::map<std::string, std::uint64_t> episodes;  // issue key → the episode it covers
+  bool expired = false;                                        // it ended before its episodes
+  std::map<std::string, std::uint64_t, std::less<>> episodes;  // issue key → the episode it covers
   std::set<std::string> untold;  // groups in which its begin, or its expiry, is still to be told
 };
 std::string encode(const AckState& state);
@@ -91,9 +92,9 @@ class Acks {
 
  private:
   [[nodiscard]] std::vector<IssueState*> firing_of(const AckTarget& target) const;
-  [[nodiscard]] bool covers(const AckState& ack, const std::string& issue_key) const;
+  [[nodiscard]] bool covers(const AckState& ack, std::string_view issue_key) const;
   void cover(const std::string& id, AckState& ack, const IssueState& issue);
-  void uncover(const std::string& issue_key);
+  void uncover(std::string_view issue_key);
   void look_again(const AckState& ack, core::WallTime now);
   void erase(const std::string& id);
 
@@ -102,7 +103,7 @@ class Acks {
   Issues& issues_;
   Groups& groups_;
   Table<AckState> table_{"ack"};
-  std::unordered_map<std::string, std::string> ack_of_;  // issue key → id
+  std::unordered_map<ShortKey, std::string, KeyHash, std::equal_to<>> ack_of_;  // issue key → id
   std::set<std::string> recent_;  // ids of those that issues read later may still count for
   std::vector<std::string> origins_;
 };

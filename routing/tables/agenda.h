@@ -3,18 +3,22 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "core/time.h"
+#include "routing/tables/short_key.h"
 
 namespace tocsin::routing {
 
 /// Order matters where times are equal: an expiry at T is seen by the flush at T.
-enum class Due {
+enum class Due : std::uint8_t {
   expire_issue,
   lose_run,
   end_ack,
@@ -36,20 +40,22 @@ class Agenda {
   };
 
   /// Replaces the entry of (kind, key).
-  void set(Due kind, const std::string& key, core::WallTime at) {
-    const auto [found, fresh] = of(kind).try_emplace(key);
-    Item& item = found->second;
-    if (fresh) {
-      item = {at, kind, &found->first, heap_.size()};
+  void set(Due kind, std::string_view key, core::WallTime at) {
+    Items& items = of(kind);
+    auto found = items.find(key);
+    if (found == items.end()) {
+      found = items.emplace(key, Item()).first;
+      Item& item = found->second;
+      item = {at, &found->first, static_cast<std::uint32_t>(heap_.size()), kind};
       heap_.push_back(&item);
       rise(item.index);
-    } else if (item.at != at) {
+    } else if (Item& item = found->second; item.at != at) {
       item.at = at;
       rise(item.index);
       sink(item.index);
     }
   }
-  void cancel(Due kind, const std::string& key) {
+  void cancel(Due kind, std::string_view key) {
     const auto found = of(kind).find(key);
     if (found != of(kind).end()) remove(found->second);
   }
@@ -61,7 +67,7 @@ class Agenda {
   std::optional<Entry> pop(core::WallTime now) {
     if (heap_.empty() || heap_.front()->at > now) return std::nullopt;
     const Item& first = *heap_.front();
-    Entry out{first.at, first.kind, *first.key};
+    Entry out{first.at, first.kind, first.key->text()};
     remove(first);
     return out;
   }
@@ -69,11 +75,11 @@ class Agenda {
  private:
   struct Item {
     core::WallTime at{};
+    const ShortKey* key = nullptr;  // of the map's entry
+    std::uint32_t index = 0;        // in heap_
     Due kind{};
-    const std::string* key = nullptr;  // of the map's entry
-    std::size_t index = 0;             // in heap_
   };
-  using Items = std::unordered_map<std::string, Item>;
+  using Items = std::unordered_map<ShortKey, Item, KeyHash, std::equal_to<>>;
 
   Items& of(Due kind) { return items_[static_cast<std::size_t>(kind)]; }
   static bool before(const Item& a, const Item& b) {
@@ -81,7 +87,7 @@ class Agenda {
   }
   void put(std::size_t index, Item* item) {
     heap_[index] = item;
-    item->index = index;
+    item->index = static_cast<std::uint32_t>(index);
   }
   void rise(std::size_t index) {
     Item* const item = heap_[index];

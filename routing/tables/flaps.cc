@@ -89,17 +89,17 @@ bool Flaps::any(const Group& group) const {
   });
 }
 
-bool Flaps::untold(const std::string& issue_key, const std::string& group) const {
+bool Flaps::untold(std::string_view issue_key, const std::string& group) const {
   const FlapState* state = table_.find(issue_key);
   return state != nullptr && state->untold.contains(group);
 }
 
-void Flaps::told(const std::string& issue_key, const std::string& group) {
+void Flaps::told(std::string_view issue_key, const std::string& group) {
   FlapState* state = table_.find(issue_key);
   if (state != nullptr && state->untold.erase(group) > 0) table_.touch(issue_key);
 }
 
-void Flaps::calm(const std::string& issue_key, const std::string& route_id) {
+void Flaps::calm(std::string_view issue_key, const std::string& route_id) {
   FlapState* state = table_.find(issue_key);
   if (state == nullptr || state->flapping.erase(route_id) == 0) return;
   state->begins.clear();  // it flaps anew when it begins as often again

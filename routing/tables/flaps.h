@@ -38,13 +38,13 @@ class Flaps {
   [[nodiscard]] bool calmed(const IssueState& issue, const Route& route, core::WallTime at) const;
   /// May some member of the group be damped, or calm since?
   [[nodiscard]] bool any(const Group& group) const;
-  [[nodiscard]] const FlapState* of(const std::string& issue_key) const {
+  [[nodiscard]] const FlapState* of(std::string_view issue_key) const {
     return table_.find(issue_key);
   }
-  [[nodiscard]] bool untold(const std::string& issue_key, const std::string& group) const;
-  void told(const std::string& issue_key, const std::string& group);
+  [[nodiscard]] bool untold(std::string_view issue_key, const std::string& group) const;
+  void told(std::string_view issue_key, const std::string& group);
   /// It was calm for long enough, and its groups have said so.
-  void calm(const std::string& issue_key, const std::string& route_id);
+  void calm(std::string_view issue_key, const std::string& route_id);
   /// What is too old to count goes.
   void forget(core::WallTime now);
   /// Issues damped somewhere.

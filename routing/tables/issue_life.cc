@@ -56,7 +56,9 @@ bool says_more(const KeptIssue& known, const Issue& report) {
 }
 
 void follow(IssueState& state, const Issue& report) {
-  state.newest = {report.source, report.sequence, report.time};
+  if (state.newest.source != report.source) state.newest.source = report.source;
+  state.newest.sequence = report.sequence;
+  state.newest.time = report.time;
 }
 
 /// A further report of an episode that fires. What was found stays, unless this is worse; what an

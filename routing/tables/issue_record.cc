@@ -35,6 +35,9 @@ std::string_view summed(std::string_view value) {
   return core::name_hash(bytes) == sum ? bytes : std::string_view();
 }
 
+void pack_source(BytesOut& io, const SharedText& source) { io.text(source); }
+void pack_source(BytesIn& io, SharedText& source) { source = io.text(); }
+
 template <typename IO, typename State>
 void head(IO& io, State& state) {
   pack(io, state.episode);
@@ -43,7 +46,7 @@ void head(IO& io, State& state) {
   pack(io, state.expiry_explicit);
   pack(io, state.last_transition);
   pack(io, state.changed_at);
-  pack(io, state.newest.source);
+  pack_source(io, state.newest.source);
   pack(io, state.newest.sequence);
   pack(io, state.newest.time);
 }
@@ -59,7 +62,7 @@ std::string write_issue_record(const IssueState& state) {
   head(io, state);
   io.number(state.sequences.size());
   for (const auto& [source, sequence] : state.sequences) {
-    pack(io, source);
+    io.text(source);
     pack(io, sequence);
   }
   std::vector<std::string_view> groups;

@@ -39,7 +39,9 @@ Effect Issues::merge(IssueState& state, const Issue& report, WallTime now, bool 
   if (!state.firing && untold) last = state.issue.whole();
   const bool fired = state.firing;
   const core::RunUid run = state.issue.run.uid;
+  const SharedText source = state.newest.source;
   const Effect effect = apply(state, report, now, limits_.resolve_timeout);
+  if (state.newest.source != source) share_sources(state);
   if (last && effect == Effect::began) state.past[state.episode - 1] = std::move(*last);
   if (state.firing && !state.expires_at && outlives_its_run(state.issue)) {
     state.expires_at = now + limits_.retention;
@@ -111,35 +113,48 @@ void Issues::began(IssueState& state) {
   join_run(state);
   agenda_.cancel(Due::forget_issue, state.key);
   if (state.expires_at) agenda_.set(Due::expire_issue, state.key, *state.expires_at);
-  transitions_.push_back({state.key, state.episode, IssueStatus::firing, Resolution::none});
+  transitions_.push_back({state.key.text(), state.episode, IssueStatus::firing, Resolution::none});
 }
 
 void Issues::ended(IssueState& state) {
   --firing_;
   leave_run(state, run_of(state.issue));
   agenda_.cancel(Due::expire_issue, state.key);
-  transitions_.push_back({state.key, state.episode, IssueStatus::resolved, state.issue.resolution});
+  transitions_.push_back(
+      {state.key.text(), state.episode, IssueStatus::resolved, state.issue.resolution});
   if (state.groups.empty()) retire(state);
 }
 
-void Issues::join_run(const IssueState& state) {
-  if (const std::string run = run_of(state.issue); !run.empty()) {
-    firing_of_run_[run].insert(state.key);
-  }
+void Issues::join_run(IssueState& state) {
+  const std::string run = run_of(state.issue);
+  if (run.empty()) return;
+  std::vector<IssueState*>& those = firing_of_run_[run];
+  state.place_in_run = static_cast<std::uint32_t>(those.size());
+  those.push_back(&state);
 }
 
-void Issues::leave_run(const IssueState& state, const std::string& run) {
+void Issues::leave_run(IssueState& state, const std::string& run) {
   const auto found = firing_of_run_.find(run);
   if (found == firing_of_run_.end()) return;
-  found->second.erase(state.key);
-  if (found->second.empty()) firing_of_run_.erase(found);
+  std::vector<IssueState*>& those = found->second;
+  if (state.place_in_run >= those.size() || those[state.place_in_run] != &state) return;
+  IssueState* const last = those.back();
+  those[state.place_in_run] = last;
+  last->place_in_run = state.place_in_run;
+  those.pop_back();
+  if (those.empty()) firing_of_run_.erase(found);
+}
+
+void Issues::share_sources(IssueState& state) {
+  sources_.share(state.newest.source);
+  state.sequences.share_with(sources_);
 }
 
 void Issues::retire(const IssueState& state) {
   agenda_.set(Due::forget_issue, state.key, state.last_transition + limits_.retention);
 }
 
-void Issues::forget(const std::string& issue_key, WallTime now) {
+void Issues::forget(std::string_view issue_key, WallTime now) {
   const IssueState* found = table_.find(issue_key);
   // A member is kept: it leaves its last group first, and is retired again there.
   if (found == nullptr || found->firing || !found->groups.empty()) return;
@@ -147,7 +162,7 @@ void Issues::forget(const std::string& issue_key, WallTime now) {
   table_.erase(issue_key);
 }
 
-void Issues::expect(const std::string& issue_key) {
+void Issues::expect(std::string_view issue_key) {
   const IssueState* issue = table_.find(issue_key);
   if (issue != nullptr && issue->firing && issue->expires_at) {
     agenda_.set(Due::expire_issue, issue_key, *issue->expires_at);
@@ -157,7 +172,9 @@ void Issues::expect(const std::string& issue_key) {
 std::set<std::string> Issues::firing_of(const std::string& run) const {
   const auto found = firing_of_run_.find(run);
   if (found == firing_of_run_.end()) return {};
-  return {found->second.begin(), found->second.end()};
+  std::set<std::string> keys;
+  for (const IssueState* issue : found->second) keys.insert(issue->key.text());
+  return keys;
 }
 
 core::Status Issues::restore(std::string_view issue_key, std::string_view value) {
@@ -169,6 +186,7 @@ core::Status Issues::restore(std::string_view issue_key, std::string_view value)
 // In any order: none of this depends on what came before.
 void Issues::restored() {
   table_.for_each([this](IssueState& state) {
+    share_sources(state);
     index_.follow(state, changed_at(state) + kBehindTick);
     if (!state.firing) return;
     ++firing_;

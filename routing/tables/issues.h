@@ -18,6 +18,7 @@
 #include "routing/tables/agenda.h"
 #include "routing/tables/firing_index.h"
 #include "routing/tables/issue_life.h"
+#include "routing/tables/shared_text.h"
 #include "routing/tables/state.h"
 #include "routing/tables/state_codec.h"
 #include "routing/tables/store.h"
@@ -44,11 +45,11 @@ class Issues {
   bool end(IssueState& state, core::Resolution resolution, core::WallTime at, core::WallTime now);
   /// Nobody has to hear of it any more: it is remembered for `retention`, then forgotten.
   void retire(const IssueState& state);
-  void keep(const std::string& issue_key) { agenda_.cancel(Due::forget_issue, issue_key); }
+  void keep(std::string_view issue_key) { agenda_.cancel(Due::forget_issue, issue_key); }
   /// Due::forget_issue. One that fires, or that groups still have, stays.
-  void forget(const std::string& issue_key, core::WallTime now);
+  void forget(std::string_view issue_key, core::WallTime now);
   /// Its expiry was set aside and counts again.
-  void expect(const std::string& issue_key);
+  void expect(std::string_view issue_key);
   /// Its record is to be written.
   void touch(const IssueState& state) { table_.touch(state.key); }
 
@@ -75,17 +76,19 @@ class Issues {
   [[nodiscard]] core::Duration repeat_grain(const IssueState& state) const;
   void follow(IssueState& state, Effect effect, core::WallTime now);
   void change(IssueState& state, core::WallTime now);
+  void share_sources(IssueState& state);
   void began(IssueState& state);
-  void join_run(const IssueState& state);
-  void leave_run(const IssueState& state, const std::string& run);
+  void join_run(IssueState& state);
+  void leave_run(IssueState& state, const std::string& run);
   void ended(IssueState& state);
 
   const Config& limits_;
   Agenda& agenda_;
   FiringIndex& index_;
   Table<IssueState> table_{"issue"};
-  // Run uid → keys of the states. Many issues fire, of few runs.
-  std::unordered_map<std::string, std::set<std::string_view>> firing_of_run_;
+  // Run uid → those that fire, each at its place_in_run. Many issues fire, of few runs.
+  std::unordered_map<std::string, std::vector<IssueState*>> firing_of_run_;
+  SharedTexts sources_;  // of reports
   std::size_t firing_ = 0;
   std::vector<Transition> transitions_;  // since the last take
 };

@@ -19,13 +19,13 @@ std::string log_record_key(const std::string& group, const std::string& integrat
 
 }  // namespace
 
-bool told_in(const GroupLogs& logs, const std::string& issue_key) {
+bool told_in(const GroupLogs& logs, std::string_view issue_key) {
   return std::any_of(logs.begin(), logs.end(), [&](const auto& entry) {
     return entry.second.told.count(issue_key) > 0 || entry.second.owed.count(issue_key) > 0;
   });
 }
 
-bool concerns(const GroupLogs& logs, const std::string& issue_key, std::uint64_t episode) {
+bool concerns(const GroupLogs& logs, std::string_view issue_key, std::uint64_t episode) {
   return std::any_of(logs.begin(), logs.end(), [&](const auto& entry) {
     const auto told = entry.second.told.find(issue_key);
     if (told != entry.second.told.end() && told->second.episode == episode) return true;

@@ -22,9 +22,9 @@
 namespace tocsin::routing {
 
 /// Has some integration been told of the issue, or is still owed its end?
-bool told_in(const GroupLogs& logs, const std::string& issue_key);
+bool told_in(const GroupLogs& logs, std::string_view issue_key);
 /// Does some integration know of this episode of the issue, or has still to hear its end?
-bool concerns(const GroupLogs& logs, const std::string& issue_key, std::uint64_t episode);
+bool concerns(const GroupLogs& logs, std::string_view issue_key, std::uint64_t episode);
 
 /// Records `log/<group hash>/<integration id>`.
 class NotificationLog {

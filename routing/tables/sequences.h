@@ -6,17 +6,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "routing/tables/shared_text.h"
 
 namespace tocsin::routing {
 
 /// Ascending by source; named as a map of them would be.
 class Sequences {
  public:
-  using Entry = std::pair<std::string, std::uint64_t>;
+  using Entry = std::pair<SharedText, std::uint64_t>;
   using const_iterator = std::vector<Entry>::const_iterator;
 
   Sequences() = default;
@@ -27,7 +28,7 @@ class Sequences {
   std::uint64_t& operator[](std::string_view source) {
     const auto at = std::lower_bound(all_.begin(), all_.end(), source, before);
     if (at != all_.end() && at->first == source) return at->second;
-    return all_.emplace(at, source, 0)->second;
+    return all_.emplace(at, SharedText(source), 0)->second;
   }
   [[nodiscard]] const_iterator find(std::string_view source) const {
     const auto at = std::lower_bound(all_.begin(), all_.end(), source, before);
@@ -37,13 +38,18 @@ class Sequences {
     if (const auto at = find(source); at != end()) erase(at);
   }
   void erase(const_iterator at) { all_.erase(at); }
+  void share_with(SharedTexts& texts) {
+    for (Entry& one : all_) texts.share(one.first);
+  }
   [[nodiscard]] const_iterator begin() const { return all_.begin(); }
   [[nodiscard]] const_iterator end() const { return all_.end(); }
   [[nodiscard]] std::size_t size() const { return all_.size(); }
   friend bool operator==(const Sequences&, const Sequences&) = default;
 
  private:
-  static bool before(const Entry& one, std::string_view source) { return one.first < source; }
+  static bool before(const Entry& one, std::string_view source) {
+    return std::string_view(one.first) < source;
+  }
 
   std::vector<Entry> all_;
 };

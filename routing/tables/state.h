@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -17,6 +18,8 @@
 #include "core/time.h"
 #include "routing/tables/kept_issue.h"
 #include "routing/tables/sequences.h"
+#include "routing/tables/shared_text.h"
+#include "routing/tables/short_key.h"
 
 namespace tocsin::routing {
 
@@ -25,7 +28,7 @@ struct Route;
 
 /// Where the newest report of an issue stands among those of its producer.
 struct Newest {
-  std::string source;
+  SharedText source;
   std::uint64_t sequence = 0;
   core::WallTime time{};
   friend bool operator==(const Newest&, const Newest&) = default;
@@ -33,7 +36,7 @@ struct Newest {
 
 /// One issue over all its episodes. Record `issue/<issue key>`.
 struct IssueState {
-  std::string key;
+  ShortKey key;
   /// Of the current or last episode: what was found, by its first or most severe report, and in
   /// `ending` how it ended (core/episode.h).
   KeptIssue issue;
@@ -54,6 +57,7 @@ struct IssueState {
   std::vector<std::string> joined;  // hashes as read back, until restored() has linked them
   // Not stored: when its record was written last, so that what is only said again writes none.
   core::WallTime saved_at{};
+  std::uint32_t place_in_run = 0;  // among those of its run that fire
   // Linked by restored():
   std::vector<Group*> groups;  // where it is a member; stored by their hashes
   const std::vector<const Route*>* leaves =
@@ -64,9 +68,9 @@ struct IssueState {
 struct TellLog {
   struct Told {
     std::uint64_t episode = 1;
-    core::Severity severity = core::Severity::info;
     std::uint64_t by = 0;  // seq of the message it depends on; 0: the far side has it
-    bool over = false;     // the message that told of it said that it was over
+    core::Severity severity = core::Severity::info;
+    bool over = false;  // the message that told of it said that it was over
     friend bool operator==(const Told&, const Told&) = default;
   };
   struct Owed {
@@ -83,10 +87,10 @@ struct TellLog {
     std::vector<std::pair<std::string, Told>> over;  // issue key → the episode whose end it tells
     friend bool operator==(const Pending&, const Pending&) = default;
   };
-  std::map<std::string, Told> told;         // issue key → firing episode it knows of
-  std::map<std::string, Owed> owed;         // issue key → resolve it has still to hear of
-  std::optional<core::WallTime> last_tick;  // scheduled time of the last message
-  std::uint64_t seq = 0;                    // messages so far in this generation
+  std::map<ShortKey, Told, std::less<>> told;  // issue key → firing episode it knows of
+  std::map<ShortKey, Owed, std::less<>> owed;  // issue key → resolve it has still to hear of
+  std::optional<core::WallTime> last_tick;     // scheduled time of the last message
+  std::uint64_t seq = 0;                       // messages so far in this generation
   bool placed = false;           // as far as deliveries say, an incident is open at the far side
   std::vector<Pending> pending;  // in the order of seq
   bool by_issue = false;         // Integration::every_issue: no message speaks for another one

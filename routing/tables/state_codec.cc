@@ -32,8 +32,29 @@ constexpr std::size_t kMaxStateBytes = std::size_t{16} << 20;
 }  // namespace
 
 template <typename A>
+void row(A& io, Of<A, ShortKey>& key) {
+  std::string text;
+  if constexpr (!A::kReading) text = key.text();
+  io.item(text);
+  if constexpr (A::kReading) key = ShortKey(text);
+}
+template <typename A, typename Entry>
+void row(A& io, std::pair<ShortKey, Entry>& entry) {
+  row(io, entry.first);
+  row(io, entry.second);
+}
+template <typename A, typename Entry>
+void row(A& io, const std::pair<const ShortKey, Entry>& entry) {
+  row(io, entry.first);
+  row(io, entry.second);
+}
+
+template <typename A>
 void fields(A& io, Of<A, Newest>& newest) {
-  io.field("source", newest.source);
+  std::string source;
+  if constexpr (!A::kReading) source = newest.source.text();
+  io.field("source", source);
+  if constexpr (A::kReading) newest.source = source;
   io.field("sequence", newest.sequence);
   io.field("time", Nanoseconds{newest.time});
 }
@@ -111,7 +132,7 @@ void fields(A& io, Of<A, TellLog>& log) {
   std::vector<std::string> over;
   if constexpr (!A::kReading) {
     for (const auto& [key, told] : log.told) {
-      if (told.over) over.push_back(key);
+      if (told.over) over.push_back(key.text());
     }
   }
   io.field("over", over, "", How::omit_if_empty);
@@ -176,7 +197,9 @@ Result<T> decoded(std::string_view text) {
   return out;
 }
 
-Newest own_place(const core::Issue& issue) { return {issue.source, issue.sequence, issue.time}; }
+Newest own_place(const core::Issue& issue) {
+  return {SharedText(issue.source), issue.sequence, issue.time};
+}
 
 /// Takes the next line off `text`.
 std::string_view next_line(std::string_view& text) {

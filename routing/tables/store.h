@@ -14,6 +14,7 @@
 
 #include "core/result.h"
 #include "routing/routing.h"
+#include "routing/tables/short_key.h"
 
 namespace tocsin::routing {
 
@@ -31,8 +32,8 @@ class Table {
     return found == slots_.end() ? nullptr : found->second.entity.get();
   }
   /// The entity of this key, made where there is none; it has changed only after touch().
-  Entity& make(const std::string& key) {
-    auto& entity = slots_[key].entity;
+  Entity& make(std::string_view key) {
+    auto& entity = slot(key)->second.entity;
     if (!entity) {
       entity = std::make_unique<Entity>();
       ++size_;
@@ -41,15 +42,16 @@ class Table {
   }
   /// The entity of this key, which is there.
   [[nodiscard]] Entity& at(std::string_view key) const { return *slots_.find(key)->second.entity; }
-  void touch(const std::string& key) {
-    const auto found = slots_.try_emplace(key).first;
+  void touch(std::string_view key) {
+    const auto found = slot(key);
     if (std::exchange(found->second.changed, true)) return;
     changed_.push_back(&found->first);
   }
-  void erase(const std::string& key) {
+  void erase(std::string_view key) {
     touch(key);
-    size_ -= slots_[key].entity ? 1 : 0;
-    slots_[key].entity.reset();  // the place is given up with the record
+    auto& entity = slots_.find(key)->second.entity;
+    size_ -= entity ? 1 : 0;
+    entity.reset();  // the place is given up with the record
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -76,7 +78,7 @@ class Table {
   core::Status restore(std::string_view key, std::string_view value) {
     auto entity = std::make_unique<Entity>();
     if (const core::Status read = decode(value, *entity); !read) return read;
-    auto& kept = slots_[std::string(key)].entity;
+    auto& kept = slot(key)->second.entity;
     size_ += kept ? 0 : 1;
     kept = std::move(entity);
     return core::ok();
@@ -91,8 +93,8 @@ class Table {
   /// The records of what has changed, ascending.
   void take(std::vector<StateRecord>& out) {
     std::sort(changed_.begin(), changed_.end(),
-              [](const std::string* a, const std::string* b) { return *a < *b; });
-    for (const std::string* key : std::exchange(changed_, {})) {
+              [](const ShortKey* a, const ShortKey* b) { return *a < *b; });
+    for (const ShortKey* key : std::exchange(changed_, {})) {
       const auto found = slots_.find(*key);
       Slot& slot = found->second;
       slot.changed = false;
@@ -111,12 +113,13 @@ class Table {
     std::unique_ptr<Entity> entity;  // null: gone, and the record has still to say it
     bool changed = false;
   };
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view key) const {
-      return std::hash<std::string_view>{}(key);
-    }
-  };
+  using Slots = std::unordered_map<ShortKey, Slot, KeyHash, std::equal_to<>>;
+
+  /// Made where there is none.
+  typename Slots::iterator slot(std::string_view key) {
+    const auto found = slots_.find(key);
+    return found != slots_.end() ? found : slots_.emplace(key, Slot()).first;
+  }
 
   [[nodiscard]] std::string record_key(std::string_view key) const {
     std::string out;
@@ -125,9 +128,9 @@ class Table {
   }
 
   std::string_view kind_;
-  std::unordered_map<std::string, Slot, Hash, std::equal_to<>> slots_;
-  std::size_t size_ = 0;                     // entities that are there
-  std::vector<const std::string*> changed_;  // keys of slots_, each once
+  Slots slots_;
+  std::size_t size_ = 0;                  // entities that are there
+  std::vector<const ShortKey*> changed_;  // keys of slots_, each once
 };
 
 }  // namespace tocsin::routing

@@ -16,7 +16,7 @@ namespace tocsin::routing {
 /// An issue as the router knows it, for state series and listings.
 struct IssueView {
   core::Issue issue;
-  const std::string& issue_key;  // borrowed for the call
+  std::string_view issue_key;  // borrowed for the call
   bool firing = false;
   std::uint64_t episodes = 0;  // since it was first seen
   core::WallTime last_transition{};
@@ -24,7 +24,7 @@ struct IssueView {
 
 /// Of an issue that fires, what costs nothing to tell. Borrowed for the call.
 struct FiringView {
-  const std::string& issue_key;
+  std::string_view issue_key;
   std::uint64_t episode = 0;
   core::RunUid run;
   std::uint32_t attempt = 0;

@@ -59,7 +59,7 @@ Group group() {
 
 TellLog log() {
   TellLog out;
-  out.told = {{"zupj", {2, core::Severity::error, 5}}, {"abcd", {1, core::Severity::info, 0}}};
+  out.told = {{"zupj", {2, 5, core::Severity::error}}, {"abcd", {1, 0, core::Severity::info}}};
   out.owed = {{"efgh", {4, at(1)}}};
   out.last_tick = at(2);
   out.seq = 9;
@@ -69,7 +69,7 @@ TellLog log() {
                   "ntf_b",
                   core::NotificationKind::close,
                   at(4),
-                  {{"zupj", {2, core::Severity::critical, 8}}}}};
+                  {{"zupj", {2, 8, core::Severity::critical}}}}};
   return out;
 }
 
