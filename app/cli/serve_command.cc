@@ -58,6 +58,7 @@ void log_doubts(core::Log& log, const std::vector<config::Diagnostic>& doubts) {
 int wait_for_end(const sigset_t& signals, ConfigReload& reload) {
   constexpr timespec kLook{1, 0};
   const ControllingTerminal terminal;
+  FreedMemory freed;
   bool hung_up = false;
   while (true) {
     const int received = sigtimedwait(&signals, nullptr, &kLook);
@@ -70,6 +71,7 @@ int wait_for_end(const sigset_t& signals, ConfigReload& reload) {
       return received;
     } else {
       reload.look();
+      freed.look();
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "app/process/allocator.h"
 
 #include <cstdlib>  // says whether this is glibc
+#include <ctime>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -14,6 +15,25 @@ void keep_freed_memory() noexcept {
   mallopt(M_MMAP_THRESHOLD, 32 * kMiB);
   mallopt(M_TRIM_THRESHOLD, 64 * kMiB);
 #endif
+}
+
+bool FreedMemory::look(std::chrono::nanoseconds processor_time) noexcept {
+  constexpr std::chrono::milliseconds kBurst{1000};
+  constexpr std::chrono::milliseconds kQuiet{100};
+  const auto used = processor_time - before_;
+  before_ = processor_time;
+  if (used > kQuiet || processor_time - given_back_at_ < kBurst) return false;
+  given_back_at_ = processor_time;
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+  return true;
+}
+
+bool FreedMemory::look() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return look(std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec));
 }
 
 }  // namespace tocsin::app
