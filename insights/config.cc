@@ -15,6 +15,8 @@ void read(config::Reader& in, Config& out) {
               "above it the runs that were heard of least lately are forgotten");
   in.optional("max_curve_bytes", out.max_curve_bytes,
               "the same of curves.db, beside the store: curves and tensors of runs");
+  in.optional("replays", out.replays, config::between(std::uint64_t{1}, std::uint64_t{64}),
+              "replays that people begin on the page and by the API run at once; more are refused");
 }
 
 }  // namespace tocsin::insights

@@ -15,6 +15,7 @@ struct Config {
   core::Duration keep = std::chrono::hours{24} * 90;  // what is over
   config::Bytes max_bytes{2ULL << 30U};               // of events
   config::Bytes max_curve_bytes{4ULL << 30U};         // of scalars and step clocks
+  std::uint64_t replays = 2;                          // that people may have judged at once
 };
 void read(config::Reader& in, Config& out);
 

@@ -17,8 +17,9 @@ constexpr std::string_view kActingSchemas =
    "additionalProperties":false},"answers":{"type":"array","items":{"type":"object",
    "properties":{"rank":{"type":"integer"},"worker":{"type":"string","nullable":true},
    "phase":{"type":"string"},"time":{"type":"string","format":"date-time","nullable":true},
-   "step":{"type":"integer"},"reason":{"type":"string","nullable":true}},"required":["rank",
-   "worker","phase","time","step","reason"],"additionalProperties":false}}},
+   "step":{"type":"integer"},"effective_step":{"type":"integer","nullable":true,
+   "description":"from which on it holds"},"reason":{"type":"string","nullable":true}},
+   "required":["rank","worker","phase","time","step","effective_step","reason"],"additionalProperties":false}}},
    "required":["command_id","action","run","issued_at","expires_at","requested_by","dry_run",
    "withdrawn","phase","reason","answers"],"additionalProperties":false},
  "Commands":{"type":"object","properties":{"items":{"type":"array",
@@ -150,6 +151,7 @@ constexpr std::string_view kActingSchemas =
    "required":["store","cursor","as_of","reset","events"],"additionalProperties":false},
  "OpenApi":{"type":"object"},
  "Text":{"type":"string"},
+ "Archive":{"type":"string","format":"binary"},
  "RunReport":{"type":"object","description":"As tocsin report -o json writes it.",
   "required":["run","job","attempt","issues","rules"]}})json";
 

@@ -9,6 +9,7 @@
 #include "app/api/ack_routes.h"
 #include "app/api/alertmanager_routes.h"
 #include "app/api/api_desk.h"
+#include "app/api/capture_routes.h"
 #include "app/api/event_routes.h"
 #include "app/api/feedback_routes.h"
 #include "app/api/group_routes.h"
@@ -21,6 +22,7 @@
 #include "app/api/openapi.h"
 #include "app/api/page_routes.h"
 #include "app/api/query_route.h"
+#include "app/api/replay_routes.h"
 #include "app/api/report_routes.h"
 #include "app/api/resource_routes.h"
 #include "app/api/run_routes.h"
@@ -32,6 +34,7 @@
 #include "app/api/stop_routes.h"
 #include "app/api/stream_routes.h"
 #include "app/api/system_routes.h"
+#include "app/api/task_desk.h"
 #include "app/config/insights_place.h"
 #include "app/process/version.h"
 #include "app/serve/gzip.h"
@@ -74,7 +77,9 @@ struct Api::Parts {
         answered(clock),
         inbound(config.http.inbound, desk, telemetry),
         store(insights_path(config, "")),
-        measures(telemetry) {
+        measures(telemetry),
+        tasks(clock, config.insights.replays),
+        replays(replay_routes(desk, tasks, transport, config)) {
     if (config.http.links) links = link_routes(*config.http.links, desk, telemetry);
   }
 
@@ -89,6 +94,8 @@ struct Api::Parts {
   std::string store;    // the file of the store of events
   std::string openapi;  // of all routes
   core::Telemetry& measures;
+  TaskDesk tasks;
+  std::vector<ApiRoute> replays;
 };
 
 ApiRoute Api::Parts::timed(std::string_view kind, ApiRoute route) {
@@ -142,11 +149,12 @@ std::vector<HttpRoute> Api::routes() {
   std::vector<ApiRoute> declared;
   for (auto make : {alertmanager_routes, event_routes, group_routes, resource_routes,
                     silence_routes, ack_routes, stop_routes, stream_routes, session_routes,
-                    run_routes, run_stop_routes, report_routes}) {
+                    run_routes, run_stop_routes, report_routes, capture_routes}) {
     for (ApiRoute& route : make(parts_->desk)) declared.push_back(std::move(route));
   }
   for (ApiRoute& route : feedback_routes(parts_->desk, parts_->store))
     declared.push_back(std::move(route));
+  for (const ApiRoute& route : parts_->replays) declared.push_back(route);
   for (const auto& [kind, make] : kMeasured) {
     for (ApiRoute& route : make(parts_->desk))
       declared.push_back(parts_->timed(kind, std::move(route)));

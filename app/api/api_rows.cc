@@ -128,12 +128,14 @@ Value command_value(const CommandHistory::Entry& entry) {
   const core::Command& command = entry.command;
   ValueList answers;
   for (const auto& [rank, answer] : entry.answers) {
-    answers.push_back(ValueMap{{"rank", std::int64_t{rank}},
-                               {"worker", text_or_null(answer.worker)},
-                               {"phase", answer.phase},
-                               {"time", time_or_null(answer.time)},
-                               {"step", answer.step},
-                               {"reason", text_or_null(answer.reason)}});
+    answers.push_back(ValueMap{
+        {"rank", std::int64_t{rank}},
+        {"worker", text_or_null(answer.worker)},
+        {"phase", answer.phase},
+        {"time", time_or_null(answer.time)},
+        {"step", answer.step},
+        {"effective_step", answer.effective_step ? Value(*answer.effective_step) : Value()},
+        {"reason", text_or_null(answer.reason)}});
   }
   return ValueMap{{"command_id", command.command_id},
                   {"action", command.action},

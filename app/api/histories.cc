@@ -113,7 +113,8 @@ void CommandHistory::saw_ack(const core::Ack& ack) {
   Entry& entry = found->second;
   entry.newest_phase = ack.phase;
   if (entry.answers.size() >= kMostAnswers && !entry.answers.contains(ack.rank)) return;
-  entry.answers[ack.rank] = {ack.phase, ack.worker, ack.reason, ack.time, ack.step};
+  entry.answers[ack.rank] = {ack.phase, ack.worker, ack.reason,
+                             ack.time,  ack.step,   ack.effective_step};
 }
 
 std::vector<std::string> ToldHistory::topics() const { return {core::topic::kRouterOutbox}; }

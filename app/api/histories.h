@@ -56,6 +56,7 @@ class CommandHistory final : public TopicWatch {
     std::string reason;
     core::WallTime time{};
     std::int64_t step = 0;
+    std::optional<std::int64_t> effective_step;  // from which on it holds
   };
   struct Entry {
     RowKey key;

@@ -6,6 +6,7 @@
 
 #include "app/process/version.h"
 #include "app/report/aftermath.h"
+#include "app/report/bundle.h"
 #include "app/report/curve_sections.h"
 #include "app/report/gather.h"
 #include "app/report/notebook.h"
@@ -13,6 +14,7 @@
 #include "app/report/page_file.h"
 #include "app/report/page_size.h"
 #include "app/report/report_time.h"
+#include "app/report/tar.h"
 #include "app/serve/problem.h"
 #include "core/visible_text.h"
 
@@ -31,6 +33,9 @@ constexpr ReportKind kMarkdownReport{"md", "text/markdown; charset=utf-8",
                                      "Get the beginning of the report about a run as Markdown"};
 constexpr ReportKind kNotebookReport{"ipynb", "application/x-ipynb+json",
                                      "Get the report about a run as a notebook to run and change"};
+constexpr ReportKind kBundleReport{"tar", "application/x-tar",
+                                   "Get the report about a run as a bundle of files"};
+constexpr std::size_t kMostOfAFolderName = 100;
 
 /// What the store has of the newest attempt; nullopt: nothing tells of the run but messages.
 /// `current`: the store has read all there is.
@@ -85,7 +90,9 @@ HttpAnswer show_report(ApiDesk& desk, const ApiCall& call, const ReportKind& kin
   std::string name = report::page_name(report->run);
   name.replace(name.rfind("html"), std::string::npos, kind.ending);
   HttpAnswer out{200, {}, kind.content_type, {}};
-  out.headers.emplace_back("Content-Disposition", "inline; filename=\"" + name + "\"");
+  out.headers.emplace_back("Content-Disposition",
+                           (&kind == &kBundleReport ? "attachment" : "inline") +
+                               std::string("; filename=\"") + name + "\"");
   if (&kind == &kJsonReport) {
     out.body = report_json(*report) + "\n";
     return out;
@@ -94,8 +101,15 @@ HttpAnswer show_report(ApiDesk& desk, const ApiCall& call, const ReportKind& kin
     out.body = report::profiler_notebook(*report, reached_at(call.request));
     return out;
   }
-  const report::Page page =
-      compose(*report, stored_curves(desk, *report), version_text(), report::report_time());
+  const core::WallTime made = report::report_time();
+  const report::Page page = compose(*report, stored_curves(desk, *report), version_text(), made);
+  if (&kind == &kBundleReport) {
+    const std::string folder = name.substr(0, name.rfind('.')).substr(0, kMostOfAFolderName);
+    auto tar = tar_of(folder, bundle_of(*report, page, reached_at(call.request)), made);
+    if (!tar) return problem(tar.error());
+    out.body = std::move(*tar);
+    return out;
+  }
   if (&kind == &kMarkdownReport) {
     out.body = page_markdown(page, report::kMarkdownSections);
     return out;
@@ -109,12 +123,15 @@ HttpAnswer show_report(ApiDesk& desk, const ApiCall& call, const ReportKind& kin
 
 std::vector<ApiRoute> report_routes(ApiDesk& desk) {
   std::vector<ApiRoute> out;
-  for (const ReportKind* kind : {&kHtmlReport, &kJsonReport, &kMarkdownReport, &kNotebookReport}) {
+  for (const ReportKind* kind :
+       {&kHtmlReport, &kJsonReport, &kMarkdownReport, &kNotebookReport, &kBundleReport}) {
     ApiParameter run{"run", ParameterType::text, "its uid, or the beginning of it"};
     run.in_path = true;
     ApiReply reply{200, "the report of its newest attempt", "RunReport", kind->content_type};
     if (kind == &kNotebookReport)
       reply.schema = "Notebook";
+    else if (kind == &kBundleReport)
+      reply.schema = "Archive";
     else if (kind != &kJsonReport)
       reply.schema = "Text";
     out.push_back({"GET",

@@ -12,6 +12,7 @@
 #include "app/cli/looking.h"
 #include "app/process/exit_code.h"
 #include "app/process/person.h"
+#include "app/view/capture_order.h"
 #include "app/view/topic_view.h"
 #include "app/view/view_text.h"
 #include "app/view/which_run.h"
@@ -31,35 +32,28 @@ constexpr auto kNewcomer = 5s;  // until a run has told of a rank that has opene
 // A trace begins so many seconds ahead, as steps.
 constexpr double kAhead = 3;
 constexpr int kMostTries = 4;  // each three times as far ahead
-constexpr std::int64_t kLeastAhead = 5;
-constexpr std::int64_t kMostAhead = 100'000;
 
-// Each person's own, beside those of engine and rule workers; captures of all slots unite.
-std::string slot_of(const std::string& person) {
-  std::string name = person.substr(0, person.find('@'));
-  for (char& c : name) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!plain) c = '_';
-  }
-  return "capture/by-" + name;
-}
-
-// Of a run, not of a person: whoever likes resumes it.
-constexpr const char* kPauseSlot = "capture/pause";
-constexpr std::int64_t kUsualSteps = 100;
-
-// Where the run is by now, from the step and the pace that it has told.
-std::int64_t step_now(const core::JobEvent& run, core::WallTime now) {
-  const std::int64_t known = std::max<std::int64_t>(0, run.step.value_or(0));
-  if (!run.step_seconds || *run.step_seconds <= 0 || now <= run.time) return known;
-  const double since = std::chrono::duration<double>(now - run.time).count();
-  return known + static_cast<std::int64_t>(std::min(since, 60.0) / *run.step_seconds);
+CaptureOrder order_of(const CaptureRunOptions& options, const std::string& person) {
+  CaptureOrder out;
+  out.kind = options.stacks                    ? CaptureOrder::Kind::stacks
+             : options.trace > 0               ? CaptureOrder::Kind::trace
+             : options.pause || options.resume ? CaptureOrder::Kind::pause
+                                               : CaptureOrder::Kind::more;
+  out.collections = options.collections;
+  out.statistics = options.statistics;
+  out.raw = options.raw;
+  out.every = options.every;
+  out.steps = options.trace > 0 ? options.trace : options.steps;
+  out.person = person;
+  out.reason = options.reason;
+  out.wait = options.wait;
+  return out;
 }
 
 class CaptureRun {
  public:
   explicit CaptureRun(const CaptureRunOptions& options)
-      : options_(options), person_(this_person()) {}
+      : options_(options), person_(this_person()), order_(order_of(options, person_)) {}
 
   int run() {
     if (auto opened = looking_.open(options_.config_file, options_.out); !opened) {
@@ -96,77 +90,10 @@ class CaptureRun {
 
   int withdraw() {
     if (options_.dry_run) return report("dry_run", "nothing was written", kOk);
-    const auto written = publish(ingest::withdraw_command(run_.run.uid, slot()));
+    const auto written = publish(ingest::withdraw_command(run_.run.uid, order_.slot()));
     if (!written) return refuse(written.error());
     if (options_.resume) return report("resumed", "captures resumed: " + who(), kOk);
     return report("withdrawn", "what " + person_ + " had asked for is withdrawn: " + who(), kOk);
-  }
-
-  [[nodiscard]] std::string slot() const {
-    return options_.pause || options_.resume ? kPauseSlot : slot_of(person_);
-  }
-
-  [[nodiscard]] bool profiles() const { return options_.stacks || options_.trace > 0; }
-
-  // The same steps on all ranks: far enough ahead that each hears of it before.
-  core::Value profile() {
-    if (options_.stacks) return core::ValueMap{{"kind", "stacks"}};
-    const double ahead = ahead_ / std::max(run_.step_seconds.value_or(1), 1e-6);
-    from_ = step_now(run_, command_.issued_at) +
-            std::clamp(static_cast<std::int64_t>(ahead), kLeastAhead, kMostAhead);
-    until_ = from_ + options_.trace;
-    return core::ValueMap{{"kind", "trace"}, {"from_step", from_}, {"steps", options_.trace}};
-  }
-
-  core::Value plan() {
-    const std::int64_t steps = options_.steps > 0 ? options_.steps : kUsualSteps;
-    const bool ends = !options_.pause || options_.steps > 0;
-    if (ends) until_ = step_now(run_, command_.issued_at) + steps;
-    if (options_.pause) return core::ValueMap{};
-    core::ValueMap collections;
-    for (const std::string& name : options_.collections) {
-      core::ValueMap body;
-      core::ValueList statistics;
-      for (const std::string& one : options_.statistics) statistics.emplace_back(one);
-      if (!statistics.empty()) body.emplace_back("statistics", std::move(statistics));
-      if (options_.raw) body.emplace_back("raw", true);
-      collections.emplace_back(name, std::move(body));
-    }
-    return core::ValueMap{{"every", std::to_string(options_.every) + " steps"},
-                          {"collections", std::move(collections)}};
-  }
-
-  void compose() {
-    command_.issued_at = clock_.now();
-    const core::Value wanted = profiles() ? profile() : plan();
-    const std::string version = core::params_hash(core::to_json(wanted, true));
-    command_.action = profiles() ? "profile" : slot();
-    // Asked for again it is another command, with an end of its own.
-    command_.command_id =
-        core::command_id(run_.run.uid, run_.run.attempt, command_.action,
-                         version + std::to_string(core::nanoseconds(command_.issued_at)));
-    // Grows per slot, also after a withdrawal, of which the topic keeps nothing and the hook does.
-    command_.revision =
-        static_cast<std::uint64_t>(core::nanoseconds(command_.issued_at) / 1'000'000);
-    command_.run = run_.run.uid;
-    command_.attempt = run_.run.attempt;
-    command_.requested_by = person_;
-    command_.reason.summary = options_.reason;
-    if (profiles()) {  // without a launch: every rank may answer, also one that opened a moment ago
-      // Who hears of it later is not to begin then.
-      command_.expires_at = command_.issued_at + std::max<core::Duration>(options_.wait, 30s);
-      command_.args = wanted;
-    } else {
-      command_.launch = run_.launch;
-      core::ValueMap args{{"version", version}};
-      if (options_.pause) {
-        args.emplace_back("pause", true);
-      } else {
-        args.emplace_back("plans", core::ValueList{wanted});
-      }
-      if (until_ > 0) args.emplace_back("until_step", until_);
-      command_.args = std::move(args);
-    }
   }
 
   // The step from which all trace is reckoned from their pace.
@@ -186,11 +113,20 @@ class CaptureRun {
   }
 
   int write() {
-    compose();
+    const core::WallTime now = clock_.now();
+    if (options_.trace > 0) order_.from = first_common_step(run_, now, ahead_);
+    CaptureAsked asked = capture_command(order_, run_, now);
+    command_ = std::move(asked.command);
+    until_ = asked.until;
     std::string what = who();
     if (until_ > 0) what += ", until step " + std::to_string(until_);
-    if (options_.trace > 0) what += ", from step " + std::to_string(from_);
-    if (options_.dry_run) return report("dry_run", "would ask " + what, kOk);
+    if (asked.from > 0) what += ", from step " + std::to_string(asked.from);
+    if (options_.dry_run) {
+      const int code = report("dry_run", "would ask " + what, kOk);
+      if (options_.json) return code;
+      for (const std::string& one : capture_cautions(order_)) std::cout << one << "\n";
+      return code;
+    }
     const std::string source = "/" + looking_.cluster() + "/cli";
     if (auto sent = publish(ingest::encode_command(command_, source)); !sent) {
       return refuse(sent.error());
@@ -213,7 +149,8 @@ class CaptureRun {
 
   // A rank that has opened since the run last told of itself: asked again once the run has told of it.
   bool unknown(const core::Ack& ack) {
-    if (profiles() || ack.phase != "refused" || ack.reason != "stale" || tries_ >= kMostTries) {
+    if (order_.profiles() || ack.phase != "refused" || ack.reason != "stale" ||
+        tries_ >= kMostTries) {
       return false;
     }
     again_ = newcomer_ = true;
@@ -288,7 +225,7 @@ class CaptureRun {
     follow_until_signalled();
     if (const int failed = hear_answers(); failed != kOk) return failed;
     // Answered by all, or too late: a launch to come is not asked.
-    if (profiles() && options_.wait > core::Duration::zero()) {
+    if (order_.profiles() && options_.wait > core::Duration::zero()) {
       if (auto gone = publish(ingest::withdraw_command(run_.run.uid, command_.action)); !gone) {
         return refuse(gone.error());
       }
@@ -297,9 +234,9 @@ class CaptureRun {
         std::count_if(answers_.begin(), answers_.end(),
                       [](const auto& one) { return one.second.phase != "refused"; }));
     const std::string share = std::to_string(given) + " of " + std::to_string(ranks()) + " ranks ";
-    const std::string done = options_.pause ? "have paused"
-                             : profiles()   ? "have sent it"
-                                            : "capture it";
+    const std::string done = options_.pause      ? "have paused"
+                             : order_.profiles() ? "have sent it"
+                                                 : "capture it";
     if (given < answers_.size()) return report("refused", share + done, kFailed);
     if (given >= ranks() && given > 1 && options_.trace > 0 && !options_.json) tell_together();
     if (given >= ranks()) return report("applied", share + done, kOk);
@@ -308,7 +245,7 @@ class CaptureRun {
     return report(
         "open",
         share + done +
-            (profiles() ? " so far" : " so far; the other ranks reply at their next step"),
+            (order_.profiles() ? " so far" : " so far; the other ranks reply at their next step"),
         kTemporary);
   }
 
@@ -355,13 +292,13 @@ class CaptureRun {
 
   const CaptureRunOptions& options_;
   std::string person_;
+  CaptureOrder order_;
   core::SystemClock clock_;
   Looking looking_;
   std::unique_ptr<core::RecordSource> source_;
   TopicView view_;
   core::JobEvent run_;
   core::Command command_;
-  std::int64_t from_ = 0;
   double ahead_ = kAhead;
   int tries_ = 1;
   bool again_ = false;

@@ -273,12 +273,15 @@ def test_answers_are_what_openapi_says(server, config, tmp_path):
     run = wait_for(lambda: page.ask("GET", "/api/v1/runs", headers=bearer)[1]["items"], 20)[0]["uid"]
     silence = page.ask("GET", "/api/v1/silences", headers=bearer)[1]["items"][0]["id"]
     group = page.ask("GET", f"/api/v1/groups?issue={key}", headers=bearer)[1]["items"][0]["hash"]
+    task = page.ask("POST", f"/api/v1/runs/{run}/replay", {"rule": "exploding_tensor", "parameter": "min_hits", "values": [1, 2]}, bearer)[1]["task"]
+    assert wait_for(lambda: page.ask("GET", f"/api/v1/tasks/{task}", headers=bearer)[1]["state"] == "done", 30)
     schemas = {"components": {"schemas": as_json_schema(described["components"]["schemas"])}}
     checked = 0
     for path, methods in described["paths"].items():
         if "get" not in methods or path == "/api/v1/stream":
             continue
-        filled = path.replace("{key}", key).replace("{episode}", "newest").replace("{id}", silence).replace("{hash}", group).replace("{run}", run)
+        filled = path.replace("/tasks/{id}", f"/tasks/{task}").replace("{rule}", "exploding_tensor")
+        filled = filled.replace("{key}", key).replace("{episode}", "newest").replace("{id}", silence).replace("{hash}", group).replace("{run}", run)
         status, answer, headers = page.ask("GET", filled, headers=bearer)
         reply = methods["get"]["responses"][str(status)]
         content = reply["content"].get(headers["Content-Type"])

@@ -6,6 +6,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tarfile
 import textwrap
 import urllib.request
 
@@ -217,6 +218,28 @@ def test_the_notebook_computes_it_from_the_server(stopped, tmp_path):
 def program(folder, *arguments, **environment):
     return subprocess.run([BINARY, "report", "--from", folder / "journal", *arguments], capture_output=True, text=True, timeout=120,
                           env={**os.environ, **environment})
+
+
+def test_the_run_page_offers_the_bundle_that_the_command_writes(stopped, browser, tmp_path):
+    server, run, folder = stopped
+    page = browser.new_context(accept_downloads=True).new_page()
+    page.goto(f"http://{server.wait_for('started')['http']}/runs/{run['uid']}")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="as a bundle").click()
+    name = download.value.suggested_filename
+    assert name.startswith("__script__b_digits-") and name.endswith(".tar")
+    with tarfile.open(download.value.path()) as archive:
+        inside = {member.name: archive.extractfile(member).read() for member in archive.getmembers()}
+        assert all(member.isfile() and member.mode == 0o644 and member.mtime > 1_600_000_000 for member in archive.getmembers())
+    page.context.close()
+    done = program(folder, run["uid"], "--bundle", tmp_path / "bundle")
+    assert done.returncode == 0, done.stderr
+    written = {f"{name[:-4]}/{path.relative_to(tmp_path / 'bundle')}": path.read_bytes() for path in (tmp_path / "bundle").rglob("*") if path.is_file()}
+    assert set(inside) == set(written) and len(inside) >= 2
+    documents = [path for path in inside if "/profiler-reports/" in path]
+    assert [inside[path] for path in documents] == [written[path] for path in documents]
+    check_page(inside[f"{name[:-4]}/profiler-output/profiler-report.html"].decode(), folder, kept=True)
+    json.loads(inside[f"{name[:-4]}/profiler-output/profiler-report.ipynb"])
 
 
 def test_the_command_gives_the_same_from_the_directory(stopped, tmp_path):

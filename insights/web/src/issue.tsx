@@ -6,6 +6,7 @@ import { CurvePanel } from "./curves";
 import { marks_of } from "./curve_data";
 import { Feedback } from "./feedback";
 import { Asked, Command, IssueLink, Link, Moment, Panel, Severity } from "./parts";
+import { ReplayPanel } from "./replay";
 import { attempt_words, outcome_words } from "./runs";
 import { Done, Told } from "./told";
 import { WhereInTheModel } from "./where";
@@ -124,6 +125,7 @@ export function IssueScreen({ issue_key, episode }: { issue_key: string; episode
             <Act answer={answer} />
             <Feedback answer={answer} />
             <Next answer={answer} />
+            {answer.run && <ReplayPanel issue={answer.issue} run={answer.run.uid} />}
             <Chain issue={answer.issue} issues={answer.issues_of_run} />
             <Panel title="Why it was reported"><Measured evidence={answer.evidence} />{answer.issue.description && <p>{answer.issue.description}</p>}</Panel>
           </div>

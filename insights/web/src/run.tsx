@@ -1,5 +1,6 @@
 // A run: is it healthy, was it stopped, what happened to it in order.
 import { ask, type HistoryLine, type RunPage, type RunRow } from "./api";
+import { CapturePanel } from "./capture";
 import { CurvePanel } from "./curves";
 import { Headline } from "./headline";
 import { JobTimesPanel, OperationsPanel } from "./job_times";
@@ -24,6 +25,7 @@ export function RunScreen({ uid }: { uid: string }) {
                 <span class="dim"> {one.status === "firing" ? "firing" : "over"}{one.first_sign && ", first sign"}</span></li>))}</ul>}
         </Panel>
         <div class="columns"><Done stop={answer.stop} /><Told deliveries={answer.deliveries} /></div>
+        <CapturePanel run={answer.run} />
         <Seen height={240}><div class="columns"><JobTimesPanel uid={answer.run.uid} /><OperationsPanel uid={answer.run.uid} /></div></Seen>
         <Seen height={240}><UsagePanel uid={answer.run.uid} /></Seen>
       </>;

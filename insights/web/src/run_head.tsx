@@ -13,7 +13,8 @@ export function Head({ run, at }: { run: RunRow; at: "overview" | "tensors" | "n
       <p>{run.step !== null && <>step <b>{run.step}</b> · </>}{run.world_size} {run.world_size === 1 ? "rank" : "ranks"}{attempt_words(run.attempt)} · began <Moment at={run.started_at} />{run.ended_at && <> · ended <Moment at={run.ended_at} /></>}</p>
       {Object.keys(run.labels).length > 0 && <p class="dim">{Object.entries(run.labels).map(([name, value]) => `${name}=${value}`).join(" ")}</p>}
       <nav class="tabs" aria-label="of this run">{tab("Overview", `/runs/${run.uid}`, at === "overview")}{tab("Tensors", `/runs/${run.uid}/tensors`, at === "tensors")}{tab("Nodes", `/runs/${run.uid}/nodes`, at === "nodes")}{tab("Timeline", `/runs/${run.uid}/timeline`, at === "timeline")}{tab("Ranks", `/runs/${run.uid}/ranks`, at === "ranks")}{tab("Rules", `/runs/${run.uid}/rules`, at === "rules")}{tab("History", `/runs/${run.uid}/history`, at === "history")}
-        <a class="report" href={`/api/v1/runs/${encodeURIComponent(run.uid)}/report.html`} download>Download report</a></nav>
+        <a class="report" href={`/api/v1/runs/${encodeURIComponent(run.uid)}/report.html`} download>Download report</a>{" "}
+        <a href={`/api/v1/runs/${encodeURIComponent(run.uid)}/report.tar`} download title="page, notebook and a document of each rule">as a bundle</a></nav>
     </header>
   );
 }
