@@ -3,7 +3,9 @@
 #include <string_view>
 #include <utility>
 
+#include "app/api/compare_routes.h"
 #include "app/api/feedback_routes.h"
+#include "app/api/fleet_routes.h"
 #include "app/api/profile_schemas.h"
 #include "app/api/schema_texts.h"
 #include "core/json.h"
@@ -205,7 +207,7 @@ const core::Value& api_schemas() {
     core::ValueMap all;
     for (const std::string_view text :
          {kApiSchemas, curve_schemas(), acting_schemas(), alertmanager_schemas(), profile_schemas(),
-          feedback_schemas()}) {
+          feedback_schemas(), fleet_schemas(), compare_schemas()}) {
       auto parsed = core::parse_json(text, text.size());
       const auto* part = parsed ? core::as<core::ValueMap>(*parsed) : nullptr;
       if (part != nullptr) all.insert(all.end(), part->begin(), part->end());
