@@ -98,9 +98,9 @@ std::optional<CompareSight> look_at_runs(ApiDesk& desk, const ApiCall& call, Htt
   for (const std::string& one : asked) {
     auto line = out.events->run(one);
     if (!line) {
-      refusal = problem({core::Code::not_found,
-                         "runs: no run, or more than one, has a uid that begins with \"" +
-                             core::visible(one, 100) + "\""});
+      refusal = problem(
+          {core::Code::not_found, "runs: no run, or more than one, has a uid that begins with \"" +
+                                      core::visible(one, 100) + "\""});
       return std::nullopt;
     }
     out.runs.push_back(std::move(*line));
@@ -176,8 +176,8 @@ ValueList label_differences(const CompareSight& sight) {
     for (const auto& [value, count] : counted)
       others.push_back(ValueMap{{"value", value}, {"runs", count}});
     if (without > 0) others.push_back(ValueMap{{"value", Value()}, {"runs", without}});
-    out.push_back(ValueMap{
-        {"label", name}, {"values", std::move(values)}, {"siblings", std::move(others)}});
+    out.push_back(
+        ValueMap{{"label", name}, {"values", std::move(values)}, {"siblings", std::move(others)}});
   }
   return out;
 }
@@ -299,28 +299,30 @@ constexpr std::string_view kCompareSchemas =
 std::string_view compare_schemas() noexcept { return kCompareSchemas; }
 
 std::vector<ApiRoute> compare_routes(ApiDesk& desk) {
-  ApiParameter baseline{"baseline", ParameterType::choice, "what they stand beside; job if not given"};
+  ApiParameter baseline{"baseline", ParameterType::choice,
+                        "what they stand beside; job if not given"};
   baseline.choices = {"job"};
   ApiParameter mode{"mode", ParameterType::choice, "mode of the steps; train if not given"};
   mode.choices = {"global", "train", "eval", "predict"};
-  return {{"GET",
-           "/api/v1/compare",
-           ApiRole::viewer,
-           "Compare runs with the completed runs of their job",
-           [&desk](const ApiCall& call) { return compare_with_siblings(desk, call); },
-           {{"runs", ParameterType::text,
-             "1 to 8 uids, or beginnings of them, separated by commas; the job is that of the first"},
-            {"name", ParameterType::text, "whole name of the curve"},
-            mode,
-            baseline,
-            integer_parameter("points", "at most so many buckets; 600 if not given", 1,
-                              kMostComparePoints),
-            integer_parameter("in_a_row",
-                              "successive buckets outside the band that count as leaving it; 5 if "
-                              "not given",
-                              1, kMostInARow)},
-           {},
-           {{200, "the runs, the band, and where each run leaves it", "Comparison"}}}};
+  return {
+      {"GET",
+       "/api/v1/compare",
+       ApiRole::viewer,
+       "Compare runs with the completed runs of their job",
+       [&desk](const ApiCall& call) { return compare_with_siblings(desk, call); },
+       {{"runs", ParameterType::text,
+         "1 to 8 uids, or beginnings of them, separated by commas; the job is that of the first"},
+        {"name", ParameterType::text, "whole name of the curve"},
+        mode,
+        baseline,
+        integer_parameter("points", "at most so many buckets; 600 if not given", 1,
+                          kMostComparePoints),
+        integer_parameter("in_a_row",
+                          "successive buckets outside the band that count as leaving it; 5 if "
+                          "not given",
+                          1, kMostInARow)},
+       {},
+       {{200, "the runs, the band, and where each run leaves it", "Comparison"}}}};
 }
 
 }  // namespace tocsin::app

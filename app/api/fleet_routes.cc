@@ -79,8 +79,8 @@ std::unique_ptr<FleetSight> look_at_fleet(ApiDesk& desk, HttpAnswer& refusal) {
 Value agent_value(const FleetSight& fleet, const FleetTally& tally) {
   std::optional<insights::NodeHealth> newest;
   for (const std::string& owner : tally.agents) {
-    auto health = insights::ask_node_health(*fleet.series, owner,
-                                            micros_of(fleet.since) / kMicrosOfAMilli);
+    auto health =
+        insights::ask_node_health(*fleet.series, owner, micros_of(fleet.since) / kMicrosOfAMilli);
     if (health && (!newest || health->heard > newest->heard)) newest = health;
   }
   if (!newest) return {};
@@ -115,15 +115,15 @@ ValueMap fleet_row(const FleetSight& fleet, const std::string& name, const Fleet
   ValueList nodes;
   for (const std::string& node : tally.nodes) nodes.emplace_back(node);
   const std::size_t failed = tally.failed.size();
-  return ValueMap{{"name", name},
-                  {"runs_now", static_cast<std::int64_t>(tally.running.size())},
-                  {"runs", static_cast<std::int64_t>(tally.runs.size())},
-                  {"failed_runs", static_cast<std::int64_t>(failed)},
-                  {"issues", static_cast<std::int64_t>(tally.issues.size())},
-                  {"stands_out", failed >= kLeastToStandOut &&
-                                     static_cast<double>(failed) > 2 * middle.failed},
-                  {"nodes", std::move(nodes)},
-                  {"agent", of_node ? agent_value(fleet, tally) : Value()}};
+  return ValueMap{
+      {"name", name},
+      {"runs_now", static_cast<std::int64_t>(tally.running.size())},
+      {"runs", static_cast<std::int64_t>(tally.runs.size())},
+      {"failed_runs", static_cast<std::int64_t>(failed)},
+      {"issues", static_cast<std::int64_t>(tally.issues.size())},
+      {"stands_out", failed >= kLeastToStandOut && static_cast<double>(failed) > 2 * middle.failed},
+      {"nodes", std::move(nodes)},
+      {"agent", of_node ? agent_value(fleet, tally) : Value()}};
 }
 
 ValueMap middle_value(const FleetMiddle& middle) {
@@ -136,8 +136,7 @@ HttpAnswer list_fleet(ApiDesk& desk, const ApiCall& call) {
   if (!fleet) return refusal;
   const std::string by = std::string(call.query.value("by").value_or("node"));
   const bool of_nodes = by == "node";
-  const auto tallies =
-      of_nodes ? tally_by_node(fleet->recent) : tally_by_label(fleet->recent, by);
+  const auto tallies = of_nodes ? tally_by_node(fleet->recent) : tally_by_label(fleet->recent, by);
   const FleetMiddle middle = middle_of_all(tallies);
   std::vector<const std::pair<const std::string, FleetTally>*> order;
   for (const auto& entry : tallies) order.push_back(&entry);
@@ -171,10 +170,10 @@ HttpAnswer told_unknown(const std::string& asked, const std::map<std::string, Fl
   std::vector<std::string> names;
   for (const auto& entry : all) names.push_back(entry.first);
   const std::string near = core::nearest(asked, names);
-  return problem({core::Code::not_found,
-                  "node: no agent and no worker of the last seven days is on \"" +
-                      core::visible(asked, 100) + "\"" +
-                      (near.empty() ? "" : "; did you mean \"" + near + "\"?")});
+  return problem(
+      {core::Code::not_found, "node: no agent and no worker of the last seven days is on \"" +
+                                  core::visible(asked, 100) + "\"" +
+                                  (near.empty() ? "" : "; did you mean \"" + near + "\"?")});
 }
 
 HttpAnswer show_fleet_node(ApiDesk& desk, const ApiCall& call) {

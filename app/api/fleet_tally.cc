@@ -16,8 +16,8 @@ constexpr std::size_t kMostFleetIssues = 20'000;
 constexpr std::size_t kMostLabelBytes = std::size_t{1} << 20U;
 
 bool has_failed(const insights::RunLine& run) {
-  return run.phase == "ended" && (run.outcome == "failed" || run.outcome == "lost" ||
-                                  run.outcome == "stopped_by_rule");
+  return run.phase == "ended" &&
+         (run.outcome == "failed" || run.outcome == "lost" || run.outcome == "stopped_by_rule");
 }
 
 std::string node_label_of(insights::EventReader& events, const insights::IssueLine& issue) {
@@ -56,8 +56,8 @@ std::set<std::string> nodes_of_worker(const std::vector<const insights::PlacedWo
 
 }  // namespace
 
-core::Result<FleetRecent> read_fleet(insights::EventReader& events,
-                                     insights::SeriesReader& series, std::int64_t since) {
+core::Result<FleetRecent> read_fleet(insights::EventReader& events, insights::SeriesReader& series,
+                                     std::int64_t since) {
   FleetRecent out;
   for (insights::RunLine& run : events.runs_since(since, kMostFleetRuns)) {
     std::string uid = run.uid;

@@ -15,11 +15,11 @@ namespace tocsin::app {
 
 /// What one node, or the runs of one label's value, have seen. A run, and an issue, counts once.
 struct FleetTally {
-  std::set<std::string> runs;     // uids, heard of within the time
-  std::set<std::string> running;  // of them
-  std::set<std::string> failed;   // of them: ended as failed, lost or stopped_by_rule
-  std::set<std::string> nodes;    // of these runs
-  std::set<std::string> agents;   // that sampled it, as owners of series
+  std::set<std::string> runs;       // uids, heard of within the time
+  std::set<std::string> running;    // of them
+  std::set<std::string> failed;     // of them: ended as failed, lost or stopped_by_rule
+  std::set<std::string> nodes;      // of these runs
+  std::set<std::string> agents;     // that sampled it, as owners of series
   std::vector<std::size_t> issues;  // places in FleetRecent::issues, the newest first
 };
 
@@ -33,8 +33,8 @@ struct FleetRecent {
 };
 
 /// `since`: microseconds, UTC. Errors: what failed while reading.
-core::Result<FleetRecent> read_fleet(insights::EventReader& events,
-                                     insights::SeriesReader& series, std::int64_t since);
+core::Result<FleetRecent> read_fleet(insights::EventReader& events, insights::SeriesReader& series,
+                                     std::int64_t since);
 
 /// A node has a run if a worker of it was there. It has an issue if the issue's worker was there in
 /// the issue's attempt; if the issue has no worker, if its label `node` names it; with neither, if it

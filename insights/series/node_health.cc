@@ -11,13 +11,12 @@ namespace tocsin::insights {
 namespace {
 
 constexpr std::int64_t kLastMinute = 60'000;  // milliseconds
-constexpr std::int64_t kWholeLevel = 40;     // buckets of 34 years: all is one
+constexpr std::int64_t kWholeLevel = 40;      // buckets of 34 years: all is one
 constexpr std::string_view kCpuSeries = "system.cpu.busy{mean}";
 
 const FamilyLine& newest_of(const std::vector<FamilyLine>& families) {
-  return *std::max_element(families.begin(), families.end(), [](const auto& a, const auto& b) {
-    return a.x_last < b.x_last;
-  });
+  return *std::max_element(families.begin(), families.end(),
+                           [](const auto& a, const auto& b) { return a.x_last < b.x_last; });
 }
 
 std::optional<std::int64_t> interval_of(SeriesReader& reader, const FamilyLine& family) {

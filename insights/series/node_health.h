@@ -11,10 +11,10 @@ namespace tocsin::insights {
 
 /// Times are milliseconds, UTC. What the agent does not sample is absent.
 struct NodeHealth {
-  std::int64_t heard = 0;                   // the newest sample
-  std::optional<std::int64_t> interval;     // median distance of the samples of its last minute
-  std::optional<double> cpu, gpu, memory;   // shares in use, the newest
-  std::optional<double> xids;               // of all GPUs, within the time
+  std::int64_t heard = 0;                  // the newest sample
+  std::optional<std::int64_t> interval;    // median distance of the samples of its last minute
+  std::optional<double> cpu, gpu, memory;  // shares in use, the newest
+  std::optional<double> xids;              // of all GPUs, within the time
   std::optional<double> corrected, uncorrected;  // memory errors (ECC), the same
   std::optional<double> throttled;  // greatest share of samples in which one GPU was held back
 };

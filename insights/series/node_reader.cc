@@ -47,7 +47,8 @@ std::vector<ServedNode> SeriesReader::all_nodes() {
 
 std::vector<PlacedWorker> SeriesReader::placed_workers() {
   StoreStatement get = database_->prepare(
-      "SELECT DISTINCT r.uid, w.node, coalesce((SELECT text FROM name WHERE run = w.run AND kind = 4"
+      "SELECT DISTINCT r.uid, w.node, coalesce((SELECT text FROM name WHERE run = w.run AND kind = "
+      "4"
       " AND hash = w.hash), ''), w.rank, w.attempt FROM worker w JOIN run r ON r.id = w.run"
       " WHERE w.node IS NOT NULL AND w.node <> '' ORDER BY r.uid, w.rank, w.attempt");
   std::vector<PlacedWorker> out;

@@ -136,8 +136,9 @@ std::vector<RunLine> EventReader::runs_since(std::int64_t heard, std::size_t mos
 }
 
 std::vector<IssueLine> EventReader::issues_since(std::int64_t opened, std::size_t most) {
-  StoreStatement get = database_->prepare(asked_with(
-      kIssueColumns, "WHERE opened >= ? AND NOT shadow ORDER BY opened DESC, key, ordinal LIMIT ?"));
+  StoreStatement get = database_->prepare(
+      asked_with(kIssueColumns,
+                 "WHERE opened >= ? AND NOT shadow ORDER BY opened DESC, key, ordinal LIMIT ?"));
   get.bind(1, opened).bind(2, static_cast<std::int64_t>(most));
   std::vector<IssueLine> out;
   while (get.next()) out.push_back(issue_line(get));
@@ -147,7 +148,8 @@ std::vector<IssueLine> EventReader::issues_since(std::int64_t opened, std::size_
 std::optional<KeptRecord> EventReader::first_report(const IssueLine& issue) {
   StoreStatement get = database_->prepare(
       "SELECT topic, part, pos, stamp, key, headers, value FROM event WHERE slot = ?");
-  get.bind(1, std::string_view("issue/" + issue.key + "/" + std::to_string(issue.ordinal) + "/first"));
+  get.bind(1,
+           std::string_view("issue/" + issue.key + "/" + std::to_string(issue.ordinal) + "/first"));
   auto found = records(get);
   if (found.empty()) return std::nullopt;
   return std::move(found.front());
