@@ -26,7 +26,7 @@ constexpr std::size_t kMostSiblings = 50;
 constexpr std::size_t kMostRunsRead = 20'000;
 constexpr std::int64_t kMostComparePoints = 2000;
 constexpr std::int64_t kUsualComparePoints = 600;
-constexpr std::int64_t kUsualInARow = 5;
+constexpr std::int64_t kUsualInARow = 10;
 constexpr std::int64_t kMostInARow = 1000;
 constexpr std::size_t kMostLabelText = std::size_t{1} << 20U;
 
@@ -318,7 +318,7 @@ std::vector<ApiRoute> compare_routes(ApiDesk& desk) {
         integer_parameter("points", "at most so many buckets; 600 if not given", 1,
                           kMostComparePoints),
         integer_parameter("in_a_row",
-                          "successive buckets outside the band that count as leaving it; 5 if "
+                          "successive buckets outside the band that count as leaving it; 10 if "
                           "not given",
                           1, kMostInARow)},
        {},

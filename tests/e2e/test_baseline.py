@@ -89,7 +89,7 @@ def test_the_band_is_numpys_percentiles_of_completed_runs_of_the_job(ladder, poi
             assert band[f"p{percent}"][at] == pytest.approx(numpy.percentile(means, percent), rel=1e-9), (x0, percent)
 
 
-@pytest.mark.parametrize("in_a_row", [1, 2, 5])
+@pytest.mark.parametrize("in_a_row", [1, 2, 10])
 def test_a_run_leaves_the_band_where_so_many_points_in_a_row_are_outside(ladder, in_a_row):
     answer = compared(ladder, "late", "failed", "open", points=2000, in_a_row=in_a_row)
     band = answer["band"]
@@ -98,8 +98,8 @@ def test_a_run_leaves_the_band_where_so_many_points_in_a_row_are_outside(ladder,
         inside = [bool(low <= values[x] <= high) for x, low, high in zip(band["x0"], band["p5"], band["p95"])]  # NaN is not
         first = next((x for x in range(STEPS - in_a_row + 1) if not any(inside[x:x + in_a_row])), None)
         assert row["leaves_at"] == first, name
-    if in_a_row == 5:
-        assert LEFT - 4 <= answer["runs"][0]["leaves_at"] <= LEFT
+    if in_a_row == 10:
+        assert LEFT - 9 <= answer["runs"][0]["leaves_at"] <= LEFT
 
 
 def test_fewer_than_three_siblings_make_no_band_and_labels_differ(ladder):
