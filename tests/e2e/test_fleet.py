@@ -176,7 +176,8 @@ def test_the_page_leads_from_the_node_that_fails_to_its_runs_and_issues(fleet, b
     first = page.locator(".fleet-row").first
     first.wait_for()
     assert "n2" in first.inner_text() and "3 of 5" in first.inner_text() and "CPU 63 % · GPU 75 % · memory 63 %" in first.inner_text()
-    assert "3 XID" in first.inner_text() and first.locator(".bad").count() == 1
+    assert "3 XID · 9 corrected ECC" in first.inner_text() and first.locator(".bad").count() == 2  # what failed, and the XIDs
+    assert page.locator(".fleet-row .bad").count() == 2
     page.select_option("select", "image")
     page.wait_for_selector("text=without this label")
     assert "by=image" in page.url

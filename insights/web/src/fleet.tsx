@@ -27,12 +27,14 @@ function load_words({ cpu, gpu, memory }: Agent): string {
 function fault_words(agent: Agent): string {
   if (agent.xids === null && agent.throttled === null && agent.ecc_uncorrected === null) return agent.gpu === null ? "no GPU" : "not sampled";
   return some([agent.xids !== null && agent.xids > 0 && `${agent.xids} XID`, (agent.ecc_uncorrected ?? 0) > 0 && `${agent.ecc_uncorrected} uncorrected ECC`,
-    (agent.ecc_corrected ?? 0) > 0 && `${agent.ecc_corrected} corrected ECC`, (agent.throttled ?? 0) > 0 && `throttled ${short(100 * agent.throttled!)} % of the time`]) || "none";
+    (agent.ecc_corrected ?? 0) > 0 && `${agent.ecc_corrected} corrected ECC`, (agent.throttled ?? 0) > 0 && `throttled ${percent(agent.throttled)} of the time`]) || "none";
 }
+
+const is_broken = (agent: Agent) => (agent.xids ?? 0) + (agent.ecc_uncorrected ?? 0) > 0;
 
 function AgentCells({ agent }: { agent: Agent | null }) {
   if (!agent) return <><td data-name="Load">no agent</td><td data-name="GPU errors">–</td><td data-name="Last heard">–</td><td data-name="Interval">–</td></>;
-  return <><td data-name="Load">{agent.silent ? "silent" : load_words(agent)}</td><td data-name="GPU errors">{fault_words(agent)}</td>
+  return <><td data-name="Load">{agent.silent ? "silent" : load_words(agent)}</td><td data-name="GPU errors" class={is_broken(agent) ? "bad" : ""}>{fault_words(agent)}</td>
     <td data-name="Last heard" class={agent.silent ? "bad" : ""}>{ago(agent.heard_at)}</td><td data-name="Interval">{agent.interval_ms === null ? "–" : `${short(agent.interval_ms / 1000)} s`}</td></>;
 }
 
@@ -59,13 +61,13 @@ export function FleetScreen() {
         <>
           <p class="tools"><label>Group by <select value={by} onChange={(event) => set_query("by", event.currentTarget.value === "node" ? "" : event.currentTarget.value)}>
             <option value="node">node</option>{[...new Set([...labels, ...(by === "node" ? [] : [by])])].map((one) => <option key={one} value={one}>label {one}</option>)}</select></label>
-            <span class="dim">Seven days. Median: {short(median.failed_runs)} failed runs, {short(median.issues)} issues.</span></p>
+            <span class="dim">Seven days. Median of failed runs: {short(median.failed_runs)}, of issues: {short(median.issues)}.</span></p>
           {items.length === 0 ? <p>No node is known yet. An agent runs in <code>tocsin up</code>, and on other nodes as <code>tocsin collect</code>.</p> :
             <Panel title={by === "node" ? `Nodes ${items.length}` : `Runs by ${by}`}><div class="wide" tabIndex={0} role="region" aria-label="fleet"><table class="rules">
               <thead><tr><th scope="col">{by === "node" ? "Node" : by}</th><th scope="col">Failed runs</th><th scope="col">Issues</th><th scope="col">Runs now</th>
                 {by === "node" ? <><th scope="col">Load</th><th scope="col">GPU errors</th><th scope="col">Last heard</th><th scope="col">Interval</th></> : <th scope="col">Nodes</th>}</tr></thead>
               <tbody>{items.map((row) => <Line key={row.name} row={row} by={by} median={median} />)}</tbody></table></div>
-              <p class="dim">Failed: ended as failed, lost or stopped by a rule. Red: two failed runs or more, and more than twice the median.</p></Panel>}
+              <p class="dim">Failed: ended as failed, lost or stopped by a rule. Red: two failed runs or more, and more than twice the median{by === "node" && "; XIDs or uncorrected ECC errors"}.</p></Panel>}
         </>)}</Asked>
     </>
   );
@@ -85,7 +87,7 @@ export function FleetNodeScreen({ name }: { name: string }) {
             <div class="fact"><dt>Runs now</dt><dd>{node.runs_now}</dd></div>
             {node.agent ? <>
               <div class="fact"><dt>Load</dt><dd>{node.agent.silent ? "silent" : load_words(node.agent)}</dd></div>
-              <div class="fact"><dt>GPU errors, 7 days</dt><dd>{fault_words(node.agent)}</dd></div>
+              <div class="fact"><dt>GPU errors, 7 days</dt><dd class={is_broken(node.agent) ? "bad" : ""}>{fault_words(node.agent)}</dd></div>
               <div class="fact"><dt>Agent</dt><dd class={node.agent.silent ? "bad" : ""}>heard {ago(node.agent.heard_at)}{node.agent.interval_ms !== null && `, every ${short(node.agent.interval_ms / 1000)} s`}</dd></div>
             </> : <div class="fact"><dt>Agent</dt><dd>has sent no samples</dd></div>}
           </dl>
