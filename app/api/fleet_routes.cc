@@ -139,6 +139,7 @@ HttpAnswer list_fleet(ApiDesk& desk, const ApiCall& call) {
   const auto tallies = of_nodes ? tally_by_node(fleet->recent) : tally_by_label(fleet->recent, by);
   const FleetMiddle middle = middle_of_all(tallies);
   std::vector<const std::pair<const std::string, FleetTally>*> order;
+  order.reserve(tallies.size());
   for (const auto& entry : tallies) order.push_back(&entry);
   std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
     return std::pair(a->second.failed.size(), a->second.issues.size()) >
@@ -168,6 +169,7 @@ HttpAnswer list_fleet(ApiDesk& desk, const ApiCall& call) {
 
 HttpAnswer told_unknown(const std::string& asked, const std::map<std::string, FleetTally>& all) {
   std::vector<std::string> names;
+  names.reserve(all.size());
   for (const auto& entry : all) names.push_back(entry.first);
   const std::string near = core::nearest(asked, names);
   return problem(
