@@ -7,6 +7,7 @@
 #include "insights/series/heat_query.h"       // all tensors of a run over all steps
 #include "insights/series/histogram_query.h"  // elements of tensors by magnitude over the steps
 #include "insights/series/loop_query.h"       // the loop of a run, and its longest operations
+#include "insights/series/node_health.h"      // how a node is, by the samples of its agent
 #include "insights/series/node_owner.h"       // a node as the owner of its samples
 #include "insights/series/rank_heat_query.h"  // one number of every rank over all steps
 #include "insights/series/rank_query.h"       // what ranks spend their time on

@@ -10,8 +10,10 @@
 #include "app/api/alertmanager_routes.h"
 #include "app/api/api_desk.h"
 #include "app/api/capture_routes.h"
+#include "app/api/compare_routes.h"
 #include "app/api/event_routes.h"
 #include "app/api/feedback_routes.h"
+#include "app/api/fleet_routes.h"
 #include "app/api/group_routes.h"
 #include "app/api/heat_routes.h"
 #include "app/api/histogram_routes.h"
@@ -65,6 +67,7 @@ constexpr std::array kMeasured{
     MeasuredRoutes{"series", series_routes}, MeasuredRoutes{"names", name_routes},
     MeasuredRoutes{"heat", heat_routes},     MeasuredRoutes{"system", system_routes},
     MeasuredRoutes{"spans", span_routes},    MeasuredRoutes{"histogram", histogram_routes},
+    MeasuredRoutes{"fleet", fleet_routes},   MeasuredRoutes{"compare", compare_routes},
 };
 
 }  // namespace

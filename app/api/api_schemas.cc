@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "app/api/capture_routes.h"
+#include "app/api/compare_routes.h"
 #include "app/api/feedback_routes.h"
+#include "app/api/fleet_routes.h"
 #include "app/api/profile_schemas.h"
 #include "app/api/replay_routes.h"
 #include "app/api/schema_texts.h"
@@ -207,7 +209,8 @@ const core::Value& api_schemas() {
     core::ValueMap all;
     for (const std::string_view text :
          {kApiSchemas, curve_schemas(), acting_schemas(), alertmanager_schemas(), profile_schemas(),
-          feedback_schemas(), capture_schemas(), replay_schemas()}) {
+          feedback_schemas(), capture_schemas(), replay_schemas(), fleet_schemas(),
+          compare_schemas()}) {
       auto parsed = core::parse_json(text, text.size());
       const auto* part = parsed ? core::as<core::ValueMap>(*parsed) : nullptr;
       if (part != nullptr) all.insert(all.end(), part->begin(), part->end());

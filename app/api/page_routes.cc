@@ -48,7 +48,7 @@ std::vector<HttpRoute> page_routes(const Access& access) {
   for (const char* path :
        {"/", "/runs/{run}", "/runs/{run}/tensors", "/runs/{run}/nodes", "/runs/{run}/timeline",
         "/runs/{run}/ranks", "/runs/{run}/rules", "/runs/{run}/history", "/issues",
-        "/issues/{key}/{episode}", "/compare", "/system"}) {
+        "/issues/{key}/{episode}", "/compare", "/fleet", "/fleet/{node}", "/system"}) {
     add(path, [](const HttpRequest&) { return std::string("index.html"); });
   }
   add("/assets/{file}",

@@ -35,6 +35,31 @@ std::vector<WorkerLine> SeriesReader::workers(const std::string& run) {
   return out;
 }
 
+std::vector<ServedNode> SeriesReader::all_nodes() {
+  // A node's uid has the marks of node_owner.h.
+  StoreStatement get = database_->prepare(
+      "SELECT r.uid, n.text FROM run r JOIN name n ON n.run = r.id AND n.kind = 4 WHERE r.uid LIKE"
+      " '________-____-8e6e-af64-656f776e____' GROUP BY r.uid ORDER BY 2, 1");
+  std::vector<ServedNode> out;
+  while (get.next()) out.push_back({get.text(0), get.text(1), 0, 0});
+  return out;
+}
+
+std::vector<PlacedWorker> SeriesReader::placed_workers() {
+  StoreStatement get = database_->prepare(
+      "SELECT DISTINCT r.uid, w.node, coalesce((SELECT text FROM name WHERE run = w.run AND kind = "
+      "4"
+      " AND hash = w.hash), ''), w.rank, w.attempt FROM worker w JOIN run r ON r.id = w.run"
+      " WHERE w.node IS NOT NULL AND w.node <> '' ORDER BY r.uid, w.rank, w.attempt");
+  std::vector<PlacedWorker> out;
+  while (get.next()) {
+    PlacedWorker one{get.text(0), get.text(1), get.text(2), get.integer(3), get.integer(4)};
+    if (one.worker.empty()) one.worker = "worker_" + std::to_string(one.rank);
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
 std::unordered_map<std::int64_t, std::string> SeriesReader::texts(const std::string& run,
                                                                   std::int64_t kind) {
   StoreStatement get = database_->prepare(

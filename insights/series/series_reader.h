@@ -74,6 +74,12 @@ struct WorkerLine {
   std::string node;  // empty: it has not said
 };
 
+/// A worker of a run on the node that it told.
+struct PlacedWorker {
+  std::string run, node, worker;
+  std::int64_t rank = 0, attempt = 0;
+};
+
 /// Histograms with x in [lo, hi), of each stretch of `width` that begins at a multiple of it at most so
 /// many.
 struct HistogramPart {
@@ -125,6 +131,10 @@ class SeriesReader {
   std::vector<ServedNode> nodes(const std::string& run);
   /// In order of rank; a worker is there once for each of its clients.
   std::vector<WorkerLine> workers(const std::string& run);
+  /// Every node whose agent has sent samples, by name; without when it served whom.
+  std::vector<ServedNode> all_nodes();
+  /// The workers of all runs that have told their node, in order of run and rank.
+  std::vector<PlacedWorker> placed_workers();
   /// By hash; of a kind of names as the table has it.
   std::unordered_map<std::int64_t, std::string> texts(const std::string& run, std::int64_t kind);
   /// Whether spans of the run, or samples of the node, gave way to newer ones.

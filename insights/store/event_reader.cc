@@ -125,6 +125,36 @@ std::vector<IssueLine> EventReader::issues_of(const std::string& run, std::size_
   return out;
 }
 
+std::vector<RunLine> EventReader::runs_since(std::int64_t heard, std::size_t most) {
+  StoreStatement get = database_->prepare(
+      "SELECT uid, job, phase, coalesce(outcome, ''), labels, attempt, world, heard, step, started,"
+      " ended, 0, 0, 0, 0 FROM run WHERE heard >= ? ORDER BY heard DESC, uid LIMIT ?");
+  get.bind(1, heard).bind(2, static_cast<std::int64_t>(most));
+  std::vector<RunLine> out;
+  while (get.next()) out.push_back(run_line(get));
+  return out;
+}
+
+std::vector<IssueLine> EventReader::issues_since(std::int64_t opened, std::size_t most) {
+  StoreStatement get = database_->prepare(
+      asked_with(kIssueColumns,
+                 "WHERE opened >= ? AND NOT shadow ORDER BY opened DESC, key, ordinal LIMIT ?"));
+  get.bind(1, opened).bind(2, static_cast<std::int64_t>(most));
+  std::vector<IssueLine> out;
+  while (get.next()) out.push_back(issue_line(get));
+  return out;
+}
+
+std::optional<KeptRecord> EventReader::first_report(const IssueLine& issue) {
+  StoreStatement get = database_->prepare(
+      "SELECT topic, part, pos, stamp, key, headers, value FROM event WHERE slot = ?");
+  get.bind(1,
+           std::string_view("issue/" + issue.key + "/" + std::to_string(issue.ordinal) + "/first"));
+  auto found = records(get);
+  if (found.empty()) return std::nullopt;
+  return std::move(found.front());
+}
+
 std::optional<IssueLine> EventReader::issue(const std::string& key, std::string_view episode) {
   StoreStatement get = database_->prepare(
       asked_with(kIssueColumns, "WHERE key = ? ORDER BY ordinal DESC LIMIT 1000"));

@@ -55,6 +55,13 @@ class EventReader {
   /// By uid or, of at least four characters, its only beginning.
   std::optional<RunLine> run(std::string_view uid);
   std::vector<IssueLine> issues_of(const std::string& run, std::size_t most = 1000);
+  /// Runs heard of at `heard` (microseconds) or later, the newest first, without what their issues and
+  /// deliveries come to.
+  std::vector<RunLine> runs_since(std::int64_t heard, std::size_t most);
+  /// Episodes that opened at `opened` (microseconds) or later, the newest first; those of no run too.
+  std::vector<IssueLine> issues_since(std::int64_t opened, std::size_t most);
+  /// The report that began an episode; nullopt: it is not kept.
+  std::optional<KeptRecord> first_report(const IssueLine& issue);
   /// `episode`: its number as people were told, its number here, or "newest".
   std::optional<IssueLine> issue(const std::string& key, std::string_view episode);
   /// Everything of the run and its issues, and silences and acknowledgements, in the order of time.

@@ -2,6 +2,7 @@
 import { render } from "preact";
 import { sign_in } from "./api";
 import { CompareScreen } from "./compare";
+import { FleetNodeScreen, FleetScreen } from "./fleet";
 import { IssueScreen } from "./issue";
 import { IssuesScreen } from "./issues";
 import { Keys } from "./keys";
@@ -23,6 +24,7 @@ function Screen() {
   const [room, first, second] = parts;
   if (!room) return <RunsScreen />;
   if (room === "system") return <SystemScreen />;
+  if (room === "fleet") return first ? <FleetNodeScreen name={first} /> : <FleetScreen />;
   if (room === "compare") return <CompareScreen />;
   if (room === "issues" && !first) return <IssuesScreen />;
   if (room === "issues" && first) return <IssueScreen issue_key={first} episode={second ?? "newest"} />;
@@ -39,7 +41,7 @@ function App() {
   return (
     <>
       <a class="skip" href="#main">To the content</a>
-      <nav class="bar" aria-label="main"><b>tocsin</b><Link to="/">Runs</Link><Link to="/issues">Issues</Link><Link to="/system">System</Link>
+      <nav class="bar" aria-label="main"><b>tocsin</b><Link to="/">Runs</Link><Link to="/issues">Issues</Link><Link to="/fleet">Fleet</Link><Link to="/system">System</Link>
         <span class={live.value ? "live good" : "live dim"} role="status" aria-label={live.value ? "live" : "not live"}>{live.value ? "●" : "○"}<span class="word"> {live.value ? "live" : "not live"}</span></span>
         <button type="button" class="quiet" title={`times are ${zone.value}`} onClick={turn_zone}>{zone.value === "UTC" ? "UTC" : "Local"}</button>
         <button type="button" class="quiet" aria-label={is_dark() && theme.value !== "light" ? "light theme" : "dark theme"} onClick={turn_theme}>◐</button>

@@ -1,7 +1,8 @@
 // Runs side by side: from which step on does this one differ from that one?
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, Refused, type RunPage, type RunRow } from "./api";
-import { Chart, short } from "./chart";
+import { BaselinePanel, line_of_band, useBaseline } from "./baseline";
+import { Chart, short, type Line } from "./chart";
 import { colour_of, dashes_of } from "./colours";
 import { curve_of, differences, first_apart, lines_of_runs, modes_of, run_words, type Axis, type Compared } from "./compare_data";
 import { exactly, facts_of, usual_names, type Curves, type Name } from "./curve_data";
@@ -27,11 +28,11 @@ async function find(uids: string[]): Promise<Found> {
   return { runs, names, missing: uids.filter((_, at) => !pages[at]) };
 }
 
-function CompareChart({ all, mode, axis, log }: { all: Compared[]; mode: string; axis: Axis; log: boolean }) {
+function CompareChart({ all, mode, axis, log, band }: { all: Compared[]; mode: string; axis: Axis; log: boolean; band: Line | null }) {
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<Chart | null>(null);
   const [at, set_at] = useState<number | null>(null);
-  const lines = lines_of_runs(all, mode, axis);
+  const lines = [...lines_of_runs(all, mode, axis), ...(band && axis === "step" ? [band] : [])];
   const show = useRef(() => {});
   show.current = () => {
     const ends = lines.flatMap((line) => [line.x[0] ?? 0, line.x[line.x.length - 1] ?? 0]);
@@ -43,7 +44,7 @@ function CompareChart({ all, mode, axis, log }: { all: Compared[]; mode: string;
     const left = watch_theme(() => show.current());
     return () => { left(); made.leave(); };
   }, []);
-  useEffect(() => show.current(), [all, mode, axis, log]);
+  useEffect(() => show.current(), [all, mode, axis, log, band]);
   const read = at === null ? " " : `${axis} ${at}: ${lines.flatMap((line) => {
     let near = line.x.length - 1;
     while (near >= 0 && line.x[near]! > at) near -= 1;
@@ -101,21 +102,24 @@ export function CompareScreen() {
   const mode = modes.includes(asked("mode")) ? asked("mode") : modes[0] ?? "train";
   const axis = AXES.find(([one]) => one === asked("x"))?.[0] ?? "step";
   const log = asked("log") === "true";
+  const baseline = useBaseline(asked("baseline") === "job" && name ? { runs: uids.join(), name, mode } : null);
   const rows = differences(found?.runs ?? []);
   return (
     <>
       <h1>Compare</h1>
       {why && <p class="fault" role="alert">{why.message}</p>}
-      {uids.length < 2 && <p>Mark two to {MOST_RUNS} runs in the <Link to="/">list of runs</Link>, and press Compare.</p>}
+      {uids.length < 2 && asked("baseline") !== "job" && <p>Mark two to {MOST_RUNS} runs in the <Link to="/">list of runs</Link>, and press Compare.</p>}
       {found && found.missing.length > 0 && <p class="fault" role="alert">No run has a uid that begins with {found.missing.join(", ")}.</p>}
-      {found && found.runs.length > 0 && uids.length >= 2 && <>
+      {found && found.runs.length > 0 && (uids.length >= 2 || asked("baseline") === "job") && <>
         <p class="tools">
           <label>Curve <select value={name ?? ""} onChange={(event) => set_query("v", event.currentTarget.value)}>{found.names.map((one) => <option key={one.name} value={one.name}>{one.name}</option>)}</select></label>
           {modes.length > 1 && <label>Mode <select value={mode} onChange={(event) => set_query("mode", event.currentTarget.value)}>{modes.map((one) => <option key={one} value={one}>{one}</option>)}</select></label>}
           <label>Along <select value={axis} onChange={(event) => set_query("x", event.currentTarget.value)}>{AXES.map(([value, words]) => <option key={value} value={value}>{words}</option>)}</select></label>
-          <button type="button" aria-pressed={log} onClick={() => set_query("log", log ? "" : "true")}>Logarithmic</button></p>
+          <button type="button" aria-pressed={log} onClick={() => set_query("log", log ? "" : "true")}>Logarithmic</button>
+          <button type="button" aria-pressed={asked("baseline") === "job"} onClick={() => set_query("baseline", asked("baseline") === "job" ? "" : "job")}>Baseline of the job</button></p>
         {!name && <p class="dim">None of these runs has logged a scalar.</p>}
-        {all.length > 0 && name && <Panel title={name}><CompareChart all={all} mode={mode} axis={axis} log={log} /><Numbers all={all} mode={mode} /></Panel>}
+        {all.length > 0 && name && <Panel title={name}><CompareChart all={all} mode={mode} axis={axis} log={log} band={line_of_band(baseline.answer)} /><Numbers all={all} mode={mode} /></Panel>}
+        <BaselinePanel of={baseline} runs={found.runs} axis={axis} />
         <Panel title="In what they differ">{rows.length === 0 ? <p>In nothing that Tocsin was told: give <code>labels=</code> to <code>tocsin.watch</code>.</p> :
           <div class="wide" tabIndex={0} role="region" aria-label="differences"><table><thead><tr><th scope="col"><span class="said">what</span></th>{found.runs.map((run) => <th scope="col" key={run.uid}>{run_words(run)}</th>)}</tr></thead>
             <tbody>{rows.map((row) => <tr key={row.name}><th scope="row">{row.name}</th>{row.values.map((value, at) => <td key={at}>{value}</td>)}</tr>)}</tbody></table></div>}</Panel>

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { turn_theme, turn_zone } from "./look";
 import { go } from "./place";
 
-const PLACES: Record<string, [string, string]> = { r: ["/", "runs"], i: ["/issues", "issues"], s: ["/system", "system"] };
+const PLACES: Record<string, [string, string]> = { r: ["/", "runs"], i: ["/issues", "issues"], f: ["/fleet", "fleet"], s: ["/system", "system"] };
 const TABS: Record<string, [string, string]> = { o: ["", "overview"], t: ["/tensors", "tensors"], n: ["/nodes", "nodes"], l: ["/timeline", "time line"], k: ["/ranks", "ranks"], u: ["/rules", "rules"], h: ["/history", "history"] };
 const SAID: [string, string][] = [
   ["/", "filter, or find a run"], ["j k", "next, previous line"], ["Enter", "open it"],
