@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "app/api/restart_rows.h"
 #include "app/api/series_asking.h"
 #include "app/api/series_csv.h"
 #include "app/serve/entity_tag.h"
@@ -165,17 +166,6 @@ ValueMap without_counts(const ValueMap& body) {
   return out;
 }
 
-ValueList restart_values(const std::vector<insights::Restart>& restarts) {
-  ValueList out;
-  for (const insights::Restart& one : restarts)
-    out.push_back(ValueMap{{"mode", std::string(core::to_string(one.mode))},
-                           {"step", one.step},
-                           {"attempt", one.attempt},
-                           {"workers", one.workers},
-                           {"again", one.again}});
-  return out;
-}
-
 // Which series, and of which steps or times. nullopt: `refusal` says why.
 std::optional<insights::SeriesAsk> asked_range(const ApiCall& call, HttpAnswer& refusal) {
   insights::SeriesAsk ask = ask_of(call);
@@ -242,11 +232,9 @@ HttpAnswer show_series(ApiDesk& desk, const ApiCall& call, CsvTables& tables) {
                 {"to", answer->to},
                 {"series", std::move(series)},
                 {"left_out", static_cast<std::int64_t>(answer->left_out)}};
-  if (together) {
-    const auto restarts = insights::ask_restarts(*reader, ask);
-    if (!restarts) return refused_ask(restarts.error());
-    body.emplace_back("restarts", restart_values(*restarts));
-  }
+  const auto restarts = insights::ask_restarts(*reader, ask);
+  if (!restarts) return refused_ask(restarts.error());
+  body.emplace_back("restarts", restart_rows(desk, ask.run, *restarts));
   const std::string meaning = answer->settled ? core::to_json(without_counts(body)) : "";
   body.emplace_back("as_of", core::to_rfc3339(desk.clock.now()));
   HttpAnswer out{200, core::to_json(body) + "\n"};

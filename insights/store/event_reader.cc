@@ -165,6 +165,14 @@ std::vector<KeptRecord> EventReader::events_of(const std::string& run, std::size
   return records(get);
 }
 
+std::vector<KeptRecord> EventReader::attempts_of(const std::string& run) {
+  StoreStatement get = database_->prepare(
+      "SELECT topic, part, pos, stamp, key, headers, value FROM event WHERE run = ?1 AND kind ="
+      " 'job' ORDER BY stamp, seq LIMIT ?2");
+  get.bind(1, std::string_view(run)).bind(2, static_cast<std::int64_t>(kMostEvents));
+  return records(get);
+}
+
 std::vector<KeptRecord> EventReader::events_of_issue(const std::string& key, std::size_t most) {
   StoreStatement get = database_->prepare(
       "SELECT topic, part, pos, stamp, key, headers, value FROM (SELECT * FROM event WHERE slot >="

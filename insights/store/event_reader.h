@@ -59,6 +59,8 @@ class EventReader {
   std::optional<IssueLine> issue(const std::string& key, std::string_view episode);
   /// Everything of the run and its issues, and silences and acknowledgements, in the order of time.
   std::vector<KeptRecord> events_of(const std::string& run, std::size_t most = kMostEvents);
+  /// The start, the newest heartbeat and the end of each attempt, in the order of time.
+  std::vector<KeptRecord> attempts_of(const std::string& run);
   /// Everything of an issue that has no run.
   std::vector<KeptRecord> events_of_issue(const std::string& key, std::size_t most = kMostEvents);
   StoreSize size();
