@@ -149,6 +149,10 @@ constexpr std::string_view kApiSchemas =
    "headline"],"additionalProperties":false},"Runs":{"type":"object",
    "properties":{"items":{"type":"array","items":{"$ref":"#/components/schemas/RunRow"}},
    "next":{"type":"string","nullable":true},"as_of":{"type":"string","format":"date-time"},
+   "total":{"type":"integer","description":"with order=trouble: runs that fit"},
+   "groups":{"type":"object","description":"the same by group","properties":{
+   "trouble":{"type":"integer"},"running":{"type":"integer"},"ended":{"type":"integer"}},
+   "required":["trouble","running","ended"],"additionalProperties":false},
    "current":{"type":"boolean","description":"false: the topics are still being read"}},
    "required":["items","next","as_of","current"],"additionalProperties":false},
    "StopOfRun":{"type":"object","properties":{"command_id":{"type":"string"},

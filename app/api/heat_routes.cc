@@ -101,9 +101,11 @@ struct BesideCells {
 
 // Restarts are those of the step clock: its series are few, and each attempt has one.
 std::optional<BesideCells> beside_cells(ApiDesk& desk, insights::SeriesReader& reader,
-                                        insights::SeriesAsk of, HttpAnswer& refusal) {
+                                        const std::string& run, HttpAnswer& refusal) {
   BesideCells out;
-  out.gaps = reader.gaps(of.run);
+  out.gaps = reader.gaps(run);
+  insights::SeriesAsk of;
+  of.run = run;
   of.name = "step_seconds";
   of.kinds = {insights::FamilyKind::clock};
   const auto restarts = insights::ask_restarts(reader, of);
@@ -111,7 +113,7 @@ std::optional<BesideCells> beside_cells(ApiDesk& desk, insights::SeriesReader& r
     refusal = refused_ask(restarts.error());
     return std::nullopt;
   }
-  out.restarts = restart_rows(desk, of.run, *restarts);
+  out.restarts = restart_rows(desk, run, *restarts);
   if (const auto status = reader.failure(); !status) {
     refusal = problem(status.error());
     return std::nullopt;
@@ -170,7 +172,7 @@ HttpAnswer show_rank_heat(ApiDesk& desk, const ApiCall& call) {
   if (!reader) return refusal;
   const auto heat = insights::ask_rank_heat(*reader, ask);
   if (!heat) return refused_ask(heat.error());
-  auto beside = beside_cells(desk, *reader, ask.of, refusal);
+  auto beside = beside_cells(desk, *reader, ask.of.run, refusal);
   return beside ? grid_answer(desk, call, heat->grid, std::move(*beside), &*heat) : refusal;
 }
 
@@ -184,7 +186,7 @@ HttpAnswer show_heat(ApiDesk& desk, const ApiCall& call) {
   if (!reader) return refusal;
   const auto heat = insights::ask_heat(*reader, ask);
   if (!heat) return refused_ask(heat.error());
-  auto beside = beside_cells(desk, *reader, ask.of, refusal);
+  auto beside = beside_cells(desk, *reader, ask.of.run, refusal);
   return beside ? grid_answer(desk, call, *heat, std::move(*beside), nullptr) : refusal;
 }
 

@@ -150,6 +150,7 @@ Value curve_value(const insights::SeriesLine& line, bool single, bool together, 
 ValueMap without_counts(const ValueMap& body) {
   ValueMap out;
   for (const auto& [name, value] : body) {
+    if (name == "lost" || name == "refused") continue;
     const auto* series = core::as<ValueList>(value);
     if (name != "series" || series == nullptr) {
       out.emplace_back(name, value);
@@ -162,6 +163,24 @@ ValueMap without_counts(const ValueMap& body) {
       lines.emplace_back(std::move(one));
     }
     out.emplace_back(name, std::move(lines));
+  }
+  return out;
+}
+
+// Of the lanes that such curves come by.
+ValueList loss_values(const std::vector<insights::LossLine>& losses, bool tensors) {
+  ValueList out;
+  const auto step = [](const std::optional<std::int64_t>& of) { return of ? Value(*of) : Value(); };
+  for (const insights::LossLine& one : losses) {
+    const bool mine = tensors ? one.lane == "statistics" : one.lane == "scalars";
+    if (!mine && !one.lane.empty() && one.lane != "control") continue;
+    out.push_back(ValueMap{{"lane", one.lane.empty() ? Value() : Value(one.lane)},
+                           {"reason", one.reason},
+                           {"workers", one.workers},
+                           {"frames", one.frames},
+                           {"values", one.values},
+                           {"first_step", step(one.first_step)},
+                           {"last_step", step(one.last_step)}});
   }
   return out;
 }
@@ -232,6 +251,9 @@ HttpAnswer show_series(ApiDesk& desk, const ApiCall& call, CsvTables& tables) {
                 {"to", answer->to},
                 {"series", std::move(series)},
                 {"left_out", static_cast<std::int64_t>(answer->left_out)}};
+  body.emplace_back("lost",
+                    loss_values(reader->losses(ask.run), call.query.value("stat").has_value()));
+  body.emplace_back("refused", reader->gaps(ask.run).refused);
   const auto restarts = insights::ask_restarts(*reader, ask);
   if (!restarts) return refused_ask(restarts.error());
   body.emplace_back("restarts", restart_rows(desk, ask.run, *restarts));

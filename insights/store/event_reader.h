@@ -1,6 +1,7 @@
 // Questions to the store. Each is one short read; a reader is made for one request.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -36,6 +37,19 @@ struct IssueLine {
   std::optional<std::int64_t> closed, step;
 };
 
+/// Runs in which every word stands somewhere: in uid, job, labels, outcome, or in a summary or rule of an
+/// issue; upper and lower case are one in ASCII.
+struct RunListAsk {
+  std::vector<std::string> words;
+  std::int64_t from = 0;  // the place of the first, counted from 0
+  std::size_t most = 100;
+};
+/// In trouble (an issue fires), then those that run, then those that ended; each heard of last first.
+struct RunListAnswer {
+  std::vector<RunLine> runs;
+  std::array<std::int64_t, 3> of_grade{};  // of all that fit: in trouble, running, ended
+};
+
 struct StoreSize {
   std::int64_t runs = 0, issues = 0, events = 0, bytes = 0;
 };
@@ -52,6 +66,7 @@ class EventReader {
     std::string uid;
   };
   std::vector<RunLine> runs(const std::optional<After>& after, std::size_t most);
+  RunListAnswer run_list(const RunListAsk& ask);
   /// By uid or, of at least four characters, its only beginning.
   std::optional<RunLine> run(std::string_view uid);
   std::vector<IssueLine> issues_of(const std::string& run, std::size_t most = 1000);

@@ -1,5 +1,6 @@
 // What the server says of a run's series, and in words what a chart shows.
 import { short, type Line } from "./chart";
+import { drawn_words } from "./losses";
 import { clock, clock_words } from "./clock";
 
 export interface Name {
@@ -9,14 +10,15 @@ export interface Name {
 }
 export interface Curve {
   name: string; kind: string; mode: string; worker: string | null; workers: number; attempt: number; superseded: boolean;
-  unit: string | null; stored: number; x0: number[]; t0: string | null; dt: (number | null)[]; value?: (number | null)[];
+  unit: string | null; stored: number; repeats: number; x0: number[]; t0: string | null; dt: (number | null)[]; value?: (number | null)[];
   n?: number[]; min?: (number | null)[]; max?: (number | null)[]; mean?: (number | null)[]; bad: number[][];
 }
 export interface Restart {
   mode: string; step: number; attempt: number; workers: number; again: number; number: number | null;
   world_size: number | null; reason: string | null; exit_code: number | null;
 }
-export interface Curves { width: number; from: number; to: number; series: Curve[]; left_out: number; restarts: Restart[] }
+export interface Loss { lane: string | null; reason: string; workers: number; frames: number; values: number; first_step: number | null; last_step: number | null }
+export interface Curves { width: number; from: number; to: number; series: Curve[]; left_out: number; restarts: Restart[]; refused: number; lost: Loss[] }
 
 const RATE = /(^|[_/.-])(lr|learning_rate)([_/.-]|$)/i;
 
@@ -79,7 +81,7 @@ export function sentence(curve: Curve, label: string, answer: Curves): string {
     parts.push(`least ${short(least.value)}${unit} at step ${least.x}`, `greatest ${short(most.value)}${unit} at step ${most.x}`,
       `last ${short(last.value)}${unit} at step ${last.x}`);
   if (bad > 0) parts.push(`${bad} not finite, first at step ${curve.bad[0]![4]}`);
-  return `${parts.join("; ")}. ${curve.stored} values stored; ${steps_words(answer.width)}.`;
+  return `${parts.join("; ")}. ${drawn_words(curve)}; ${steps_words(answer.width)}.`;
 }
 
 export function read_out(curves: Curve[], labels: string[], x: number, width: number): string {

@@ -5,9 +5,11 @@ import { ask_together } from "./together";
 import { Chart } from "./chart";
 import { colour_of } from "./colours";
 import { charts_of, exactly, lines_of, read_out, sentence, usual_names, type Curve, type Curves, type Name } from "./curve_data";
+import { lost_words } from "./losses";
 import { watch_theme } from "./look";
 import { marks_of, type Happened, type Mark } from "./marks";
 import { Marks, useMarks } from "./marks_list";
+import { Near } from "./near";
 import { joined, restart_marks } from "./resumed";
 import { pin, pinned } from "./pinned";
 import { place, set_query, set_queries } from "./place";
@@ -79,7 +81,7 @@ export function Figure({ name, mode, curves, answer, marks: all_marks, log, zoom
       <p class="read" aria-live={mine ? "polite" : "off"}>{at === null ? " " : read_out(curves, labels, at, answer.width)}</p>
       <div class="plot" ref={box} tabIndex={0} role="img" onKeyDown={key}
         aria-label={`${said.join(" ")} ${marks.map((mark) => mark.text).join(". ")} Arrow keys read values, plus and minus zoom, 0 shows all steps.`} />
-      <figcaption class="dim">{said.map((text, which) => <p key={which}>{text}</p>)}{hidden > 0 && <p>{hidden} values of 0 or below are not on a logarithmic scale.</p>}</figcaption>
+      <figcaption class="dim">{said.map((text, which) => <p key={which}>{text}</p>)}{lost_words(curves, answer).map((text) => <p key={text} class="lost">{text}</p>)}{hidden > 0 && <p>{hidden} values of 0 or below are not on a logarithmic scale.</p>}</figcaption>
       <DataTable curves={curves} labels={labels} />
     </figure>
   );
@@ -166,7 +168,7 @@ export function CurvePanel({ uid, job, happened, only, around, id, title }:
           <a class="csv" href={`/api/v1${run}/series?${table}`} download title="Every stored value of these curves and steps, not only the points drawn">CSV</a></p>
         <Marks marks={all_marks} />
         <div class="charts">{drawn.map((one) => (
-          <Figure key={`${one.mode} ${one.name}`} {...one} answer={answer} marks={one.mode === main ? all_marks : restart_marks(restarts, one.mode, uid)} log={log} zoom={one.mode === main ? zoom : null} />))}</div>
+          <Near key={`${one.mode} ${one.name}`} height={340}><Figure {...one} answer={answer} marks={one.mode === main ? all_marks : restart_marks(restarts, one.mode, uid)} log={log} zoom={one.mode === main ? zoom : null} /></Near>))}</div>
         {answer.left_out > 0 && <p class="dim">{answer.left_out} more series are not drawn.</p>}
         {only === undefined && names.answer && <Picker names={items} shown={shown} total={names.answer.total} job={job ?? null} />}
       </>}

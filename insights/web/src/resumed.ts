@@ -23,7 +23,7 @@ function put_together(pieces: Curve[]): Curve {
     return one.x0.map((_, at) => { const dt = one.dt[at]; return dt == null ? null : dt + shift; });
   });
   const starts = pieces.map((_, which) => pieces.slice(0, which).reduce((sum, one) => sum + one.x0.length, 0));
-  const out: Curve = { ...first, attempt: pieces[pieces.length - 1]!.attempt, stored: pieces.reduce((sum, one) => sum + one.stored, 0),
+  const out: Curve = { ...first, attempt: pieces[pieces.length - 1]!.attempt, stored: pieces.reduce((sum, one) => sum + one.stored, 0), repeats: pieces.reduce((sum, one) => sum + one.repeats, 0),
     x0: pieces.flatMap((one) => one.x0), t0: begin, dt: times,
     bad: pieces.flatMap((one, which) => one.bad.map((row) => [row[0]! + starts[which]!, ...row.slice(1)])) };
   const value = column((one) => one.value);
