@@ -105,10 +105,21 @@ std::vector<RunLine> EventReader::runs(const std::optional<After>& after, std::s
   return out;
 }
 
+std::vector<RunLine> EventReader::runs_of(std::span<const std::string> uids) {
+  StoreStatement get = database_->prepare(asked_with(kRunColumns, "WHERE uid = ?"));
+  std::vector<RunLine> out;
+  for (const std::string& uid : uids) {
+    get.bind(1, std::string_view(uid));
+    if (get.next()) out.push_back(run_line(get));
+    get.reset();
+  }
+  return out;
+}
+
 std::optional<RunLine> EventReader::run(std::string_view uid) {
   if (uid.size() < 4) return std::nullopt;
   StoreStatement get = database_->prepare(
-      asked_with(kRunColumns, "WHERE substr(uid, 1, length(?1)) = ?1 ORDER BY uid LIMIT 2"));
+      asked_with(kRunColumns, "WHERE uid >= ?1 AND uid < ?1 || 'g' ORDER BY uid LIMIT 2"));
   get.bind(1, uid);
   if (!get.next()) return std::nullopt;
   RunLine out = run_line(get);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,6 +68,8 @@ class EventReader {
   };
   std::vector<RunLine> runs(const std::optional<After>& after, std::size_t most);
   RunListAnswer run_list(const RunListAsk& ask);
+  /// In the order asked for; one that is not there is left out.
+  std::vector<RunLine> runs_of(std::span<const std::string> uids);
   /// By uid or, of at least four characters, its only beginning.
   std::optional<RunLine> run(std::string_view uid);
   std::vector<IssueLine> issues_of(const std::string& run, std::size_t most = 1000);

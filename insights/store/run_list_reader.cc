@@ -62,9 +62,7 @@ RunListAnswer EventReader::run_list(const RunListAsk& ask) {
   get.bind(last + 1, static_cast<std::int64_t>(ask.most)).bind(last + 2, ask.from);
   std::vector<std::string> uids;
   while (get.next()) uids.push_back(get.text(0));
-  for (const std::string& uid : uids) {
-    if (auto line = run(uid)) out.runs.push_back(std::move(*line));
-  }
+  out.runs = runs_of(uids);
   return out;
 }
 

@@ -135,7 +135,7 @@ def test_u34_two_fingers_zoom_and_a_double_tap_shows_all_on_a_phone(ended, brows
 
     touch("touchStart", middle)
     touch("touchEnd")
-    assert re_read(page).startswith("steps "), "one finger reads"
+    assert re_read(page).startswith("step "), "one finger reads"
     page.wait_for_timeout(400)
     touch("touchStart", middle - 20, middle + 20)
     for by in (30, 40, 60, 80):
