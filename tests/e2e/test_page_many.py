@@ -130,7 +130,7 @@ def test_u34_two_fingers_zoom_and_a_double_tap_shows_all_on_a_phone(ended, brows
     middle, y = over["x"] + over["width"] / 2, over["y"] + over["height"] / 2
     session = context.new_cdp_session(page)
 
-    def touch(kind, *places):
+    def touch(kind, *places):  # at the height `y` as it is then
         session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y, "id": at} for at, x in enumerate(places)]})
 
     touch("touchStart", middle)
@@ -141,16 +141,20 @@ def test_u34_two_fingers_zoom_and_a_double_tap_shows_all_on_a_phone(ended, brows
     for by in (30, 40, 60, 80):
         touch("touchMove", middle - by, middle + by)
     touch("touchEnd")
-    page.wait_for_function("() => location.search.includes('from=')")
-    page.wait_for_function("([from, to]) => { const now = /steps (\\d+) to (\\d+)/.exec(document.querySelector('#curves .tools').textContent).slice(1).map(Number); return now[1] - now[0] < (to - from) * 0.4; }", arg=list(whole))
+    assert wait_for(lambda: shown(page)[1] - shown(page)[0] < (whole[1] - whole[0]) * 0.4, 10), (whole, shown(page))
+    assert "from=" in page.url
     near = shown(page)
     assert (near[1] - near[0]) / (whole[1] - whole[0]) == pytest.approx(0.25, abs=0.1), (whole, near)
     assert near[0] < sum(whole) / 2 < near[1], "what lay between the fingers stays there"
     page.wait_for_timeout(400)
+    page.evaluate(f"document.querySelector('{LOSS}').scrollIntoView()")
+    over = page.locator(f"{LOSS} .u-over").bounding_box()
+    y = over["y"] + over["height"] / 2
     for _ in range(2):
         touch("touchStart", middle)
         touch("touchEnd")
-    page.wait_for_function("() => !location.search.includes('from=')")
+    assert wait_for(lambda: "from=" not in page.url, 10), page.url
+    assert wait_for(lambda: shown(page) == whole, 10)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     context.close()
 

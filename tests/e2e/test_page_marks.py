@@ -113,19 +113,20 @@ def test_u24_captures_and_changed_settings_are_marks(server, browser, tmp_path):
     config = CONFIG.format(journal=tmp_path / "journal").replace("actions: [stop]", "actions: [closer, calm]").replace(
         "  stop: {stop_training: {armed: true, mode: checkpoint_then_stop, grace: 20s}}",
         "  closer: {raise_capture: {collections: [gradients], steps: 40}}\n  calm: {adjust: {name: lr, value: 0.001, bounds: [0, 0.01]}}")
-    assert "closer: {raise" in config
+    config = config.replace("receiver: nobody,", "receiver: nobody, group_wait: 0s,")
+    assert "closer: {raise" in config and "group_wait" in config
     one = server(config)
     one.wait_for("ready")
     job = subprocess.Popen([sys.executable, "-c", textwrap.dedent(CHANGING), tmp_path / "enough"], env=environment(tmp_path / "journal"))
     try:
         uid = run_with(one, 60)
-        changes = wait_for(lambda: len(found := asked(one, f"/api/v1/runs/{uid}")["changes"]) == 2 and found, 60)
-        assert {change["kind"] for change in changes} == {"capture", "setting"}, changes
+        seen = lambda: {change["kind"]: change for change in asked(one, f"/api/v1/runs/{uid}")["changes"] if change["by"] != "rules"}
+        changes = wait_for(lambda: len(seen()) == 2 and seen(), 60)
+        assert set(changes) == {"capture", "setting"}, changes
         page = opened(browser, one, f"/runs/{uid}")
         page.wait_for_selector("#curves .marks .setting")
-        setting = next(change for change in changes if change["kind"] == "setting")
-        assert f"step {setting['step']}: lr set to 0.001" in page.inner_text("#curves .marks li:has(.setting)")
-        assert "capture changed" in page.inner_text("#curves .marks li:has(.capture)")
+        assert f"step {changes['setting']['step']}: lr set to 0.001" in page.inner_text("#curves .marks li:has(.setting)")
+        assert f"step {changes['capture']['step']}: capture changed, asked by {changes['capture']['by']}" in page.inner_text("#curves .marks")
         page.click("#curves .marks li:has(.setting) a")
         page.wait_for_selector(".history li")
         page.context.close()
