@@ -45,9 +45,10 @@ HttpAnswer show_run_board(ApiDesk& desk, const ApiCall& call) {
   ask.from = number_in(call.query, "offset", 0);
   ask.most = static_cast<std::size_t>(number_in(call.query, "limit", kUsualRows));
   const insights::RunListAnswer found = (*store)->run_list(ask);
+  const std::vector<insights::IssueLine> none;
   core::ValueList items;
   for (const insights::RunLine& run : found.runs)
-    items.push_back(run_row(run, (*store)->issues_of(run.uid)));
+    items.push_back(run_row(run, run.issues == 0 ? none : (*store)->issues_of(run.uid)));
   if (const auto status = (*store)->failure(); !status) return problem(status.error());
   const auto& [trouble, running, ended] = found.of_grade;
   return {

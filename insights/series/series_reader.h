@@ -15,7 +15,6 @@
 #include "core/result.h"
 #include "insights/series/column_codec.h"
 #include "insights/series/loss_line.h"
-#include "insights/series/loss_line.h"
 #include "insights/series/series_schema.h"
 
 namespace tocsin::insights {

@@ -168,7 +168,7 @@ export function CurvePanel({ uid, job, happened, only, around, id, title }:
           <a class="csv" href={`/api/v1${run}/series?${table}`} download title="Every stored value of these curves and steps, not only the points drawn">CSV</a></p>
         <Marks marks={all_marks} />
         <div class="charts">{drawn.map((one) => (
-          <Near key={`${one.mode} ${one.name}`} height={340}><Figure {...one} answer={answer} marks={one.mode === main ? all_marks : restart_marks(restarts, one.mode, uid)} log={log} zoom={one.mode === main ? zoom : null} /></Near>))}</div>
+          <Near key={`${one.mode} ${one.name}`} height={340} always={drawn.length <= MOST_CHARTS}><Figure {...one} answer={answer} marks={one.mode === main ? all_marks : restart_marks(restarts, one.mode, uid)} log={log} zoom={one.mode === main ? zoom : null} /></Near>))}</div>
         {answer.left_out > 0 && <p class="dim">{answer.left_out} more series are not drawn.</p>}
         {only === undefined && names.answer && <Picker names={items} shown={shown} total={names.answer.total} job={job ?? null} />}
       </>}

@@ -4,7 +4,8 @@ import { useEffect, useRef, useState } from "preact/hooks";
 
 const NEAR = "200px";
 
-export function Near({ height, children }: { height: number; children: ComponentChildren }) {
+// `always`: it is in the page wherever it is.
+export function Near({ height, always, children }: { height: number; always: boolean; children: ComponentChildren }) {
   const box = useRef<HTMLDivElement>(null);
   const tall = useRef(height);
   const [near, set_near] = useState(false);
@@ -18,5 +19,5 @@ export function Near({ height, children }: { height: number; children: Component
     watch.observe(box.current!);
     return () => watch.disconnect();
   }, []);
-  return <div ref={box} class="near" style={near ? {} : { height: `${tall.current}px` }}>{near && children}</div>;
+  return <div ref={box} class="near" style={near || always ? {} : { height: `${tall.current}px` }}>{(near || always) && children}</div>;
 }
