@@ -1,8 +1,10 @@
 #include "app/api/heat_routes.h"
 
+#include <optional>
 #include <utility>
 
 #include "app/api/heat_bytes.h"
+#include "app/api/restart_rows.h"
 #include "app/api/series_asking.h"
 #include "app/serve/problem.h"
 #include "core/json.h"
@@ -91,9 +93,37 @@ insights::RankHeatAsk rank_heat_in(const UrlQuery& query) {
   return out;
 }
 
+/// What is told beside the cells.
+struct BesideCells {
+  insights::RunGaps gaps;
+  ValueList restarts;
+};
+
+// Restarts are those of the step clock: its series are few, and each attempt has one.
+std::optional<BesideCells> beside_cells(ApiDesk& desk, insights::SeriesReader& reader,
+                                        const std::string& run, HttpAnswer& refusal) {
+  BesideCells out;
+  out.gaps = reader.gaps(run);
+  insights::SeriesAsk of;
+  of.run = run;
+  of.name = "step_seconds";
+  of.kinds = {insights::FamilyKind::clock};
+  const auto restarts = insights::ask_restarts(reader, of);
+  if (!restarts) {
+    refusal = refused_ask(restarts.error());
+    return std::nullopt;
+  }
+  out.restarts = restart_rows(desk, run, *restarts);
+  if (const auto status = reader.failure(); !status) {
+    refusal = problem(status.error());
+    return std::nullopt;
+  }
+  return out;
+}
+
 // `by_rank`: rows are ranks.
 HttpAnswer grid_answer(ApiDesk& desk, const ApiCall& call, const insights::HeatAnswer& heat,
-                       const insights::RunGaps& gaps, const insights::RankHeat* by_rank) {
+                       BesideCells beside, const insights::RankHeat* by_rank) {
   const bool bytes = call.query.value("format") == "bin";
   ValueList modes;
   for (const core::Mode mode : heat.modes) modes.emplace_back(std::string(core::to_string(mode)));
@@ -117,8 +147,9 @@ HttpAnswer grid_answer(ApiDesk& desk, const ApiCall& call, const insights::HeatA
                 {"to", heat.to},
                 {"tensors", heat.tensors},
                 {"left_out", heat.left_out},
-                {"refused", gaps.refused},
-                {"tensors_gone", gaps.tensors_gone},
+                {"refused", beside.gaps.refused},
+                {"tensors_gone", beside.gaps.tensors_gone},
+                {"restarts", std::move(beside.restarts)},
                 {"rows", std::move(rows)},
                 {"as_of", core::to_rfc3339(desk.clock.now())}};
   if (by_rank != nullptr) head.emplace_back("ranks", by_rank->count);
@@ -141,9 +172,8 @@ HttpAnswer show_rank_heat(ApiDesk& desk, const ApiCall& call) {
   if (!reader) return refusal;
   const auto heat = insights::ask_rank_heat(*reader, ask);
   if (!heat) return refused_ask(heat.error());
-  const insights::RunGaps gaps = reader->gaps(ask.of.run);
-  if (const auto status = reader->failure(); !status) return problem(status.error());
-  return grid_answer(desk, call, heat->grid, gaps, &*heat);
+  auto beside = beside_cells(desk, *reader, ask.of.run, refusal);
+  return beside ? grid_answer(desk, call, heat->grid, std::move(*beside), &*heat) : refusal;
 }
 
 HttpAnswer show_heat(ApiDesk& desk, const ApiCall& call) {
@@ -156,9 +186,8 @@ HttpAnswer show_heat(ApiDesk& desk, const ApiCall& call) {
   if (!reader) return refusal;
   const auto heat = insights::ask_heat(*reader, ask);
   if (!heat) return refused_ask(heat.error());
-  const insights::RunGaps gaps = reader->gaps(ask.of.run);
-  if (const auto status = reader->failure(); !status) return problem(status.error());
-  return grid_answer(desk, call, *heat, gaps, nullptr);
+  auto beside = beside_cells(desk, *reader, ask.of.run, refusal);
+  return beside ? grid_answer(desk, call, *heat, std::move(*beside), nullptr) : refusal;
 }
 
 ValueMap health_line(const insights::HealthLine& line) {

@@ -146,6 +146,7 @@ HttpAnswer show_issue(ApiDesk& desk, const ApiCall& call) {
                    {"evidence", Value()},
                    {"run", Value()},
                    {"stop", Value()},
+                   {"changes", core::ValueList{}},
                    {"issues_of_run", core::ValueList{}},
                    {"verdict", Value()},
                    {"notes", core::ValueList{}},

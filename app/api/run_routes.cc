@@ -6,7 +6,9 @@
 
 #include "app/api/api_rows.h"
 #include "app/api/page.h"
+#include "app/api/run_board.h"
 #include "app/api/run_story.h"
+#include "app/api/series_asking.h"
 #include "app/serve/problem.h"
 #include "app/view/issue_feedback.h"
 #include "core/json.h"
@@ -40,6 +42,11 @@ bool run_is_asked(const UrlQuery& query, const insights::RunLine& run) {
 }
 
 HttpAnswer list_runs(ApiDesk& desk, const ApiCall& call) {
+  if (call.query.value("order") == "trouble") return show_run_board(desk, call);
+  for (const char* name : {"q", "offset"}) {
+    if (call.query.value(name))
+      return problem(400, "invalid-parameter", std::string(name) + ": needs order=trouble", name);
+  }
   auto page = ListPage::of(call.query);
   if (!page) return problem(400, "invalid-request", page.error().message, "cursor");
   auto store = desk.insights.reader();
@@ -110,6 +117,7 @@ HttpAnswer show_run(ApiDesk& desk, const ApiCall& call) {
   return {200, core::to_json(ValueMap{{"run", run_row(found->line, found->issues)},
                                       {"issues", std::move(issues)},
                                       {"stop", found->story.stop(found->line.uid)},
+                                      {"changes", found->story.changes()},
                                       {"rules", found->story.rules()},
                                       {"deliveries", std::move(deliveries)},
                                       {"as_of", core::to_rfc3339(desk.clock.now())}}) +
@@ -145,7 +153,15 @@ ApiParameter run_in_path() {
 std::vector<ApiParameter> run_parameters() {
   ApiParameter state{"state", ParameterType::choice, "how it stands"};
   state.choices = {"running", "ended", "trouble"};
-  std::vector<ApiParameter> out{{"job", ParameterType::text, "name of the job"}, state};
+  ApiParameter order{"order", ParameterType::choice, "heard (of last first) if not given"};
+  order.choices = {"heard", "trouble"};
+  std::vector<ApiParameter> out{
+      {"job", ParameterType::text, "name of the job"},
+      state,
+      order,
+      {"q", ParameterType::text, "words that stand in the run or its issues; with order=trouble"},
+      integer_parameter("offset", "runs before the first of the page; with order=trouble", 0,
+                        std::int64_t{1} << 40)};
   for (ApiParameter& parameter : page_parameters()) out.push_back(std::move(parameter));
   return out;
 }
@@ -199,6 +215,7 @@ std::optional<ValueMap> remembered_issue(ApiDesk& desk, const std::string& key,
       {"evidence", evidence_of(seen->second.newest)},
       {"run", run ? run_row(*run, issues) : Value()},
       {"stop", story.stop(line->run)},
+      {"changes", story.changes()},
       {"issues_of_run", std::move(others)},
       {"verdict", verdict_value(said.verdict(key, line->event_id))},
       {"notes", note_values(said.notes(key, line->event_id))},

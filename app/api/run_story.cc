@@ -123,6 +123,7 @@ RunStory::RunStory(const std::vector<insights::KeptRecord>& events, const std::s
     const core::RecordView record = kept.view();
     view_.apply(record);
     deliveries_.saw(record, view_);
+    changes_.saw(record);
     note(kept);
   }
   view_.close_ended();

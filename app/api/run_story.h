@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/api/change_marks.h"
 #include "app/api/histories.h"
 #include "app/api/rule_standings.h"
 #include "app/view/topic_view.h"
@@ -25,6 +26,8 @@ class RunStory {
   [[nodiscard]] core::Value stop(const std::string& run) const;
   /// Each rule that spoke, with what it judged and what it lacks.
   [[nodiscard]] core::ValueList rules() const { return rules_.rows(); }
+  /// Captures, traces and settings that the run took on, by step.
+  [[nodiscard]] core::ValueList changes() const { return changes_.rows(); }
   /// What happened, newest first: {time, kind, text, detail, key, step, state}.
   [[nodiscard]] core::ValueList history() const;
 
@@ -37,6 +40,7 @@ class RunStory {
   TopicView view_;
   RecentDeliveries deliveries_;
   RuleStandings rules_;
+  ChangeMarks changes_;
   core::ValueList lines_;  // oldest first
 };
 

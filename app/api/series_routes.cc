@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "app/api/restart_rows.h"
 #include "app/api/series_asking.h"
 #include "app/api/series_csv.h"
 #include "app/serve/entity_tag.h"
@@ -149,6 +150,7 @@ Value curve_value(const insights::SeriesLine& line, bool single, bool together, 
 ValueMap without_counts(const ValueMap& body) {
   ValueMap out;
   for (const auto& [name, value] : body) {
+    if (name == "lost" || name == "refused") continue;
     const auto* series = core::as<ValueList>(value);
     if (name != "series" || series == nullptr) {
       out.emplace_back(name, value);
@@ -165,14 +167,21 @@ ValueMap without_counts(const ValueMap& body) {
   return out;
 }
 
-ValueList restart_values(const std::vector<insights::Restart>& restarts) {
+// Of the lanes that such curves come by.
+ValueList loss_values(const std::vector<insights::LossLine>& losses, bool tensors) {
   ValueList out;
-  for (const insights::Restart& one : restarts)
-    out.push_back(ValueMap{{"mode", std::string(core::to_string(one.mode))},
-                           {"step", one.step},
-                           {"attempt", one.attempt},
+  const auto step = [](const std::optional<std::int64_t>& of) { return of ? Value(*of) : Value(); };
+  for (const insights::LossLine& one : losses) {
+    const bool mine = tensors ? one.lane == "statistics" : one.lane == "scalars";
+    if (!mine && !one.lane.empty() && one.lane != "control") continue;
+    out.push_back(ValueMap{{"lane", one.lane.empty() ? Value() : Value(one.lane)},
+                           {"reason", one.reason},
                            {"workers", one.workers},
-                           {"again", one.again}});
+                           {"frames", one.frames},
+                           {"values", one.values},
+                           {"first_step", step(one.first_step)},
+                           {"last_step", step(one.last_step)}});
+  }
   return out;
 }
 
@@ -242,11 +251,12 @@ HttpAnswer show_series(ApiDesk& desk, const ApiCall& call, CsvTables& tables) {
                 {"to", answer->to},
                 {"series", std::move(series)},
                 {"left_out", static_cast<std::int64_t>(answer->left_out)}};
-  if (together) {
-    const auto restarts = insights::ask_restarts(*reader, ask);
-    if (!restarts) return refused_ask(restarts.error());
-    body.emplace_back("restarts", restart_values(*restarts));
-  }
+  body.emplace_back("lost",
+                    loss_values(reader->losses(ask.run), call.query.value("stat").has_value()));
+  body.emplace_back("refused", reader->gaps(ask.run).refused);
+  const auto restarts = insights::ask_restarts(*reader, ask);
+  if (!restarts) return refused_ask(restarts.error());
+  body.emplace_back("restarts", restart_rows(desk, ask.run, *restarts));
   const std::string meaning = answer->settled ? core::to_json(without_counts(body)) : "";
   body.emplace_back("as_of", core::to_rfc3339(desk.clock.now()));
   HttpAnswer out{200, core::to_json(body) + "\n"};

@@ -14,6 +14,7 @@
 #include "core/function_ref.h"
 #include "core/result.h"
 #include "insights/series/column_codec.h"
+#include "insights/series/loss_line.h"
 #include "insights/series/series_schema.h"
 
 namespace tocsin::insights {
@@ -103,6 +104,8 @@ class SeriesReader {
   std::unordered_map<std::int64_t, NameTally> tallies(const std::string& run, FamilyKind kind,
                                                       std::optional<core::Mode> mode);
   RunGaps gaps(const std::string& run);
+  /// What was lost on the way, by lane and reason; empty: nothing is known to be.
+  std::vector<LossLine> losses(const std::string& run);
   std::vector<FamilyLine> families(const std::string& run, FamilyKind kind, std::int64_t name);
   /// Of all names of the kind, in order of `names`, then as above.
   void all_families(const std::string& run, FamilyKind kind,

@@ -63,6 +63,14 @@ CREATE TABLE histogram(family INTEGER, x INTEGER, data BLOB, PRIMARY KEY(family,
   STRICT, WITHOUT ROWID;
 )sql";
 
+// What was lost. A file of any version gets these tables when a writer opens it.
+constexpr const char* kLosses = R"sql(
+CREATE TABLE IF NOT EXISTS frames_heard(worker INTEGER, shard INTEGER, last INTEGER, missing INTEGER,
+  PRIMARY KEY(worker, shard)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS lost(worker INTEGER, lane TEXT, reason TEXT, frames INTEGER, rows INTEGER,
+  x_first INTEGER, x_last INTEGER, PRIMARY KEY(worker, lane, reason)) STRICT, WITHOUT ROWID;
+)sql";
+
 // A file of version 3 keeps its curves: its topics may have dropped them.
 constexpr std::int64_t kWithoutHistograms = 3;
 constexpr const char* kHistogramsToo = R"sql(
@@ -109,6 +117,7 @@ core::Status prepare_series(StoreDatabase& database) {
   if (tables == 0) {
     database.run("BEGIN IMMEDIATE");
     database.run(kSeriesTables);
+    database.run(kLosses);
     database.run(("PRAGMA application_id = " + std::to_string(kSeriesStoreId)).c_str());
     database.run(("PRAGMA user_version = " + std::to_string(kSeriesVersion)).c_str());
     database.run("COMMIT");
@@ -119,6 +128,7 @@ core::Status prepare_series(StoreDatabase& database) {
   if (version == kWithoutHistograms) {
     database.run("BEGIN IMMEDIATE");
     database.run(kHistogramsToo);
+    database.run(kLosses);
     database.run(("PRAGMA user_version = " + std::to_string(kSeriesVersion)).c_str());
     database.run("COMMIT");
     return database.failure();
@@ -127,7 +137,8 @@ core::Status prepare_series(StoreDatabase& database) {
     return core::Error{core::Code::failed_precondition, "its tables are of version " +
                                                             std::to_string(version) + ", not " +
                                                             std::to_string(kSeriesVersion)};
-  return core::ok();
+  database.run(kLosses);
+  return database.failure();
 }
 
 }  // namespace tocsin::insights

@@ -102,6 +102,13 @@ SeriesWriter::SeriesWriter(std::unique_ptr<StoreDatabase> database, std::unique_
       "INSERT INTO worker(run, hash, incarnation, attempt, rank) VALUES (?,?,?,?,?) RETURNING id");
   do_->get_sequence = made("SELECT last FROM sequence WHERE worker = ? AND shard = ?");
   do_->put_sequence = made("INSERT OR REPLACE INTO sequence VALUES (?,?,?)");
+  do_->get_frames = made("SELECT last, missing FROM frames_heard WHERE worker = ? AND shard = ?");
+  do_->put_frames = made("INSERT OR REPLACE INTO frames_heard VALUES (?,?,?,?)");
+  do_->put_lost = made(
+      "INSERT INTO lost VALUES (?,?,?,?,?,?,?) ON CONFLICT(worker, lane, reason) DO UPDATE SET"
+      " frames = frames + excluded.frames, rows = rows + excluded.rows,"
+      " x_first = min(coalesce(x_first, excluded.x_first), coalesce(excluded.x_first, x_first)),"
+      " x_last = max(coalesce(x_last, excluded.x_last), coalesce(excluded.x_last, x_last))");
   do_->put_name = made(
       "INSERT INTO name VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT(run, kind, hash) DO UPDATE SET "
       "text ="
@@ -352,6 +359,7 @@ core::Status SeriesWriter::commit(const std::vector<core::Position>& positions) 
   dirty_.clear();
   waiting_ = 0;
   write_links();
+  write_heard_frames();
   for (const core::RunUid& run : changed_) {
     const KnownRun& of = known(run);
     do_->hear_run.bind(1, of.heard).bind(2, of.families).bind(3, of.refused).bind(4, of.id).run();

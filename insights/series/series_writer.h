@@ -14,6 +14,7 @@
 
 #include "core/codes.h"
 #include "core/identity.h"
+#include "core/lifecycle.h"
 #include "core/record.h"
 #include "core/result.h"
 #include "core/time.h"
@@ -98,6 +99,11 @@ class SeriesWriter {
   void add_histogram(const SegmentOf& of, std::uint64_t name, core::Mode mode, std::int64_t x,
                      std::string_view bytes);
   void heard(const core::RunUid& run, std::int64_t micros);
+  /// As is_new, over frames of all kinds: counts the numbers between this frame and the one before as
+  /// missing. What was before a segment's first frame is not counted.
+  bool hear_frame(std::int64_t segment, std::uint16_t shard, std::uint64_t sequence);
+  /// What a hook says it has dropped (LifecycleEvent::gap).
+  void report_loss(std::int64_t segment, const core::Lifecycle& gap);
 
   /// Makes durable what was seen together with the positions, and forgets the runs that changed.
   core::Status commit(const std::vector<core::Position>& positions);
@@ -142,6 +148,11 @@ class SeriesWriter {
   struct HashOfKey {
     std::size_t operator()(const FamilyKey& key) const noexcept;
   };
+  struct HeardFrames {
+    std::int64_t last = -1;  // sequence number; -1: none yet
+    std::int64_t missing = 0;
+    bool fresh = false;
+  };
   struct ServedSpan {
     std::int64_t first = 0, last = -1;
     bool fresh = false;
@@ -156,6 +167,7 @@ class SeriesWriter {
   void put_row(Family& family, const core::RunUid& run, std::int64_t x,
                std::span<const double> values);
   void write_links();
+  void write_heard_frames();
   void put_name(const core::RunUid& run, std::int64_t kind, const SeriesName& name);
   static void note_extremes(Family& family, std::int64_t x, std::span<const double> values);
   bool is_known(std::int64_t run, std::int64_t kind, const SeriesName& name);
@@ -179,6 +191,8 @@ class SeriesWriter {
   std::map<std::tuple<std::int64_t, std::uint64_t, std::uint64_t, std::uint32_t>, std::int64_t>
       segments_;
   std::map<std::pair<std::int64_t, std::uint16_t>, std::int64_t> sequences_;
+  std::map<std::pair<std::int64_t, std::uint16_t>, HeardFrames> heard_frames_;
+  std::vector<std::pair<std::int64_t, std::uint16_t>> fresh_frames_;  // not written yet
   std::unordered_map<FamilyKey, Family, HashOfKey> families_;
   std::vector<Family*> dirty_;  // with rows that wait
   std::size_t waiting_ = 0;     // rows of these

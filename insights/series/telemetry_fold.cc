@@ -136,23 +136,27 @@ void fold_step_ends(const core::FrameView& frame, const SegmentOf& segment, Seri
 void fold_frame(const core::FrameView& frame, const core::FrameBody& body, SeriesWriter& into) {
   const core::FrameHeader& header = frame.header();
   if (header.run.nil() || header.rank == core::kNodeAgentRank) return;
+  const SegmentOf segment{header.run, header.worker, header.incarnation, header.attempt,
+                          header.rank};
+  const bool numbered = (header.flags & core::frame_flag::kUnsequenced) == 0;
+  const auto* told = std::get_if<core::Lifecycle>(&body);
+  const bool first_time =
+      !numbered || into.hear_frame(into.segment(segment), header.shard, header.sequence);
+  if (first_time && told != nullptr && told->event == core::LifecycleEvent::gap) {
+    into.heard(header.run, header.time / kNanosOfAMicro);
+    return into.report_loss(into.segment(segment), *told);
+  }
   const bool rows = header.kind == core::FrameKind::scalar ||
                     header.kind == core::FrameKind::step_end ||
                     header.kind == core::FrameKind::summary;
   const auto* names = std::get_if<core::Dictionary>(&body);
-  if (const auto* life = std::get_if<core::Lifecycle>(&body);
-      life != nullptr && life->event == core::LifecycleEvent::start && !life->node.empty()) {
-    const SegmentOf starting{header.run, header.worker, header.incarnation, header.attempt,
-                             header.rank};
+  if (told != nullptr && told->event == core::LifecycleEvent::start && !told->node.empty()) {
     into.heard(header.run, header.time / kNanosOfAMicro);
-    return into.set_node(starting, life->node);
+    return into.set_node(segment, told->node);
   }
   if (!rows && names == nullptr) return;
   into.heard(header.run, header.time / kNanosOfAMicro);
   if (names != nullptr) return fold_names(header.run, *names, into);  // again and again the same
-  const SegmentOf segment{header.run, header.worker, header.incarnation, header.attempt,
-                          header.rank};
-  const bool numbered = (header.flags & core::frame_flag::kUnsequenced) == 0;
   if (numbered && !into.is_new(into.segment(segment), header.shard, header.sequence)) return;
   if (header.kind == core::FrameKind::scalar) return fold_scalars(frame, segment, into);
   if (header.kind == core::FrameKind::summary) return fold_summaries(frame, segment, into);

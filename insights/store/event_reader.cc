@@ -105,10 +105,21 @@ std::vector<RunLine> EventReader::runs(const std::optional<After>& after, std::s
   return out;
 }
 
+std::vector<RunLine> EventReader::runs_of(std::span<const std::string> uids) {
+  StoreStatement get = database_->prepare(asked_with(kRunColumns, "WHERE uid = ?"));
+  std::vector<RunLine> out;
+  for (const std::string& uid : uids) {
+    get.bind(1, std::string_view(uid));
+    if (get.next()) out.push_back(run_line(get));
+    get.reset();
+  }
+  return out;
+}
+
 std::optional<RunLine> EventReader::run(std::string_view uid) {
   if (uid.size() < 4) return std::nullopt;
   StoreStatement get = database_->prepare(
-      asked_with(kRunColumns, "WHERE substr(uid, 1, length(?1)) = ?1 ORDER BY uid LIMIT 2"));
+      asked_with(kRunColumns, "WHERE uid >= ?1 AND uid < ?1 || 'g' ORDER BY uid LIMIT 2"));
   get.bind(1, uid);
   if (!get.next()) return std::nullopt;
   RunLine out = run_line(get);
@@ -192,6 +203,14 @@ std::vector<KeptRecord> EventReader::events_of(const std::string& run, std::size
       " (SELECT key FROM issue WHERE run = ?1)) UNION SELECT * FROM event WHERE kind = 'control'"
       " AND run = '') ORDER BY stamp, seq LIMIT ?2");
   get.bind(1, std::string_view(run)).bind(2, static_cast<std::int64_t>(most));
+  return records(get);
+}
+
+std::vector<KeptRecord> EventReader::attempts_of(const std::string& run) {
+  StoreStatement get = database_->prepare(
+      "SELECT topic, part, pos, stamp, key, headers, value FROM event WHERE run = ?1 AND kind ="
+      " 'job' ORDER BY stamp, seq LIMIT ?2");
+  get.bind(1, std::string_view(run)).bind(2, static_cast<std::int64_t>(kMostEvents));
   return records(get);
 }
 

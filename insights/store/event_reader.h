@@ -1,9 +1,11 @@
 // Questions to the store. Each is one short read; a reader is made for one request.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +38,19 @@ struct IssueLine {
   std::optional<std::int64_t> closed, step;
 };
 
+/// Runs in which every word stands somewhere: in uid, job, labels, outcome, or in a summary or rule of an
+/// issue; upper and lower case are one in ASCII.
+struct RunListAsk {
+  std::vector<std::string> words;
+  std::int64_t from = 0;  // the place of the first, counted from 0
+  std::size_t most = 100;
+};
+/// In trouble (an issue fires), then those that run, then those that ended; each heard of last first.
+struct RunListAnswer {
+  std::vector<RunLine> runs;
+  std::array<std::int64_t, 3> of_grade{};  // of all that fit: in trouble, running, ended
+};
+
 struct StoreSize {
   std::int64_t runs = 0, issues = 0, events = 0, bytes = 0;
 };
@@ -52,6 +67,9 @@ class EventReader {
     std::string uid;
   };
   std::vector<RunLine> runs(const std::optional<After>& after, std::size_t most);
+  RunListAnswer run_list(const RunListAsk& ask);
+  /// In the order asked for; one that is not there is left out.
+  std::vector<RunLine> runs_of(std::span<const std::string> uids);
   /// By uid or, of at least four characters, its only beginning.
   std::optional<RunLine> run(std::string_view uid);
   std::vector<IssueLine> issues_of(const std::string& run, std::size_t most = 1000);
@@ -66,6 +84,8 @@ class EventReader {
   std::optional<IssueLine> issue(const std::string& key, std::string_view episode);
   /// Everything of the run and its issues, and silences and acknowledgements, in the order of time.
   std::vector<KeptRecord> events_of(const std::string& run, std::size_t most = kMostEvents);
+  /// The start, the newest heartbeat and the end of each attempt, in the order of time.
+  std::vector<KeptRecord> attempts_of(const std::string& run);
   /// Everything of an issue that has no run.
   std::vector<KeptRecord> events_of_issue(const std::string& key, std::size_t most = kMostEvents);
   StoreSize size();

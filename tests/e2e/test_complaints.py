@@ -242,7 +242,7 @@ def test_u16_u17_a_resumed_run_is_one_line_with_a_mark(server, browser, tmp_path
     uid = run_with(one, 250)
     assert uid
     page = opened(browser, one, f"/runs/{uid}")
-    page.wait_for_selector("#curves .marks:has-text('step 100: a later attempt goes on from here')")
+    page.wait_for_selector("#curves .marks:has-text('step 100: attempt 2 goes on from here with 1 rank; ')")
     assert "last 1 at step 199" in page.inner_text(f"{LOSS} figcaption")
     assert "replaced by a later attempt" in page.inner_text(f"{LOSS} .keys"), "the replaced part is named"
     assert page.locator(f"{LOSS} .keys > span").count() == 2, "one line, and what was replaced"

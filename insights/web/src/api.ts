@@ -38,7 +38,7 @@ export interface Issue {
 }
 export interface WaitingStop { command_id: string; state: string; run: string; reason: string }
 export interface IssuePage {
-  issue: Issue; deliveries: Delivery[]; evidence: Evidence | null; run: RunRow | null; stop: Stop | null;
+  issue: Issue; deliveries: Delivery[]; evidence: Evidence | null; run: RunRow | null; stop: Stop | null; changes: ChangeRow[];
   issues_of_run: IssueRow[]; as_of: string; verdict: Verdict | null; notes: Note[];
 }
 export interface Verdict { verdict: "useful" | "noise" | "known"; by: string; at: string; note: string | null }
@@ -47,8 +47,9 @@ export interface RuleRow {
   rule: string; type: string; version: string; status: string; reason: string | null; missing: string[];
   evaluations: Record<string, number>; summary: Record<string, unknown> | null; time: string;
 }
+export interface ChangeRow { command_id: string; kind: "capture" | "profile" | "setting"; step: number; text: string; by: string | null; time: string }
 export interface RunPage {
-  run: RunRow; issues: IssueRow[]; stop: Stop | null; deliveries: Delivery[]; as_of: string;
+  run: RunRow; issues: IssueRow[]; stop: Stop | null; changes: ChangeRow[]; deliveries: Delivery[]; as_of: string;
   rules: RuleRow[];
 }
 export interface HistoryLine {

@@ -1,17 +1,17 @@
 // One number of every rank over the steps: which rank differs, and from which step on?
 import { useMemo } from "preact/hooks";
 import { Refused } from "./api";
-import { short, type Mark } from "./chart";
+import { short } from "./chart";
 import { useAsked } from "./curves";
 import { exactly, type Name } from "./curve_data";
 import { ask_heat, HIGHEST, NOT_FINITE, steps_of, value_of, type Heat, type HeatRow } from "./heat_data";
 import { HeatFigure } from "./heat_figure";
+import { restart_marks } from "./resumed";
 import { place, set_queries, set_query } from "./place";
 
 const STATS = ["l2", "mean", "std", "min", "max", "abs_max", "abs_mean", "zero", "negative", "nan", "posinf", "neginf"];
 const USUAL = "step_seconds";
 const TALL = 384;
-const NONE: Mark[] = [];
 const MOST_TENSORS = 200;
 type RankRow = HeatRow & { rank: number };
 type RankHeat = Heat & { ranks: number };
@@ -33,7 +33,8 @@ function rank_sentence(heat: RankHeat): string {
   return `${heat.stat} of ${heat.ranks} ${heat.ranks === 1 ? "rank" : "ranks"}, steps ${heat.from} to ${heat.to - 1}${span}.${where}${wrong} 1 column = ${heat.width === 1 ? "1 step" : `${heat.width} steps, the greatest of them`}.`;
 }
 
-export function ByRankPanel({ run, turn }: { run: string; turn: number }) {
+export function ByRankPanel({ uid, turn }: { uid: string; turn: number }) {
+  const run = `/runs/${encodeURIComponent(uid)}`;
   const scalars = useAsked<{ items: Name[] }>(`${run}/names?limit=1000`, turn);
   const tensors = useAsked<{ items: Name[]; total: number }>(`${run}/names?kind=tensor&sort=worst&limit=${MOST_TENSORS}`, turn);
   const numbers = (scalars.answer?.items ?? []).map((one) => one.name);
@@ -60,7 +61,7 @@ export function ByRankPanel({ run, turn }: { run: string; turn: number }) {
         <button type="button" aria-pressed={log} onClick={() => set_query("scale", log ? "" : "log10")}>Logarithmic</button></p>
       {error && <p class="fault" role="alert">{error.message}</p>}
       {scalars.answer && tensors.answer && !known && <p class="dim">The run has not logged {of}.</p>}
-      {heat && heat.rows.length > 0 && <HeatFigure heat={heat} marks={NONE} selected={null} most={TALL} said={rank_sentence(heat)} />}
+      {heat && heat.rows.length > 0 && <HeatFigure heat={heat} marks={restart_marks(heat.restarts, heat.mode ?? "train", uid)} selected={null} most={TALL} said={rank_sentence(heat)} />}
       {heat && heat.rows.length === 0 && <p class="dim">It has no values yet.</p>}
       {heat && heat.rows.length === 1 && heat.ranks === 1 && <p class="dim">The run has one rank: there is nothing to compare it with.</p>}
     </section>

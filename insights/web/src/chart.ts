@@ -2,7 +2,9 @@
 import { clock, TIME_STRIDES } from "./clock";
 import { colour_of, dashes_of } from "./colours";
 import { is_dark } from "./look";
+import { mark_colours, MarkPlaces, MARK_SIGNS, type Mark } from "./marks";
 import { share_cursor, type CursorPlace } from "./shared_cursor";
+import { follow_fingers } from "./touch";
 import uPlot from "uplot";
 
 // One line: at x the mean of a bucket, with its least and greatest. `null`: nothing finite is there.
@@ -12,12 +14,11 @@ export interface Line {
   faint: boolean;           // replaced by a later attempt
   colour?: number;          // its place in the table of colours, else that among the lines
 }
-export interface Mark { x: number; kind: "sign" | "alarm" | "stop" | "checkpoint" | "restart"; text: string }
 // `time`: x is milliseconds. `top`: y goes from 0 to there. `together`: charts of the same word follow one cursor.
 export interface Look { time?: boolean; top?: number; together?: string }
 export interface Events { point: (x: number | null) => void; range: (from: number, to: number) => void; whole: () => void }
 
-export const MARK_SIGNS = { sign: "◇", alarm: "■", stop: "▼", checkpoint: "◆", restart: "⟲" };
+const ABOVE = 22; // over the lines, for signs of marks
 const LANE = 8;  // CSS pixels under the lines, for what is no number
 
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -101,13 +102,15 @@ export class Chart {
   private shape = "";
   private readonly watch: ResizeObserver;
   private readonly others: CursorPlace | null;
+  private readonly places: MarkPlaces;
 
   constructor(private readonly box: HTMLElement, private readonly events: Events, private log: boolean, private readonly look: Look = {}) {
     this.others = look.together ? share_cursor(look.together, (x) => { this.follow(x); this.events.point(x); }) : null;
+    this.places = new MarkPlaces(box, ABOVE);
     this.plot = this.made();
     this.watch = new ResizeObserver(() => this.plot.setSize(this.size()));
     this.watch.observe(box);
-    this.touch();
+    this.fingers();
   }
 
   show(lines: Line[], marks: Mark[], log: boolean, from: number, to: number): void {
@@ -119,7 +122,7 @@ export class Chart {
       this.log = log;
       this.plot.destroy();
       this.plot = this.made();
-      this.touch();
+      this.fingers();
     }
     this.near = log || this.look.top !== undefined ? null : near_range(lines);
     this.plot.setData(aligned(lines, log), false);
@@ -155,6 +158,7 @@ export class Chart {
     return best;
   }
   private point(x: number | null): void { this.at = x; this.events.point(x); this.others?.tell(x); }
+  private fingers(): void { follow_fingers(this.plot, (from, to) => this.events.range(from, to), () => this.events.whole()); }
   private size() { return { width: Math.max(200, this.box.clientWidth), height: this.box.clientWidth < 500 ? 180 : 220 }; }
 
   private y_range(min: number | null, max: number | null): uPlot.Range.MinMax {
@@ -170,7 +174,7 @@ export class Chart {
       ticks: { stroke: css("--line"), width: 1 }, font: "13px system-ui, sans-serif", ...more });
     const { series, bands } = series_of(this.lines);
     return new uPlot({
-      ...this.size(), series, bands, legend: { show: false }, padding: [22, 12, 0, 0],
+      ...this.size(), series, bands, legend: { show: false }, padding: [ABOVE, 12, 0, 0],
       scales: { x: { time: false }, y: { distr: this.log ? 3 : 1, range: (_, min, max) => this.y_range(min, max) } },
       axes: [axis(this.look.time ? { incrs: TIME_STRIDES, space: 80, values: (_, all) => all.map(clock) } : { values: (_, all) => all.map((x) => Number.isInteger(x) ? String(x) : "") }),
         axis({ size: 64, values: (_, all) => all.map((y) => y === null ? "" : axis_number(y)) })],
@@ -199,7 +203,7 @@ export class Chart {
     const { ctx } = plot;
     const { left, top, width, height } = plot.bbox;
     const unit = devicePixelRatio;
-    const colours = { sign: css("--text"), alarm: css("--bad"), stop: css("--accent"), checkpoint: css("--good"), restart: css("--dim") };
+    const colours = mark_colours();
     ctx.save();
     ctx.fillStyle = css("--bad");
     for (const line of this.lines) {
@@ -218,6 +222,7 @@ export class Chart {
     seen.forEach((one, at) => { signs.push(Math.max(one.at, at > 0 ? signs[at - 1]! + 14 * unit : -Infinity)); });
     for (let at = seen.length - 1, most = left + width + 4 * unit; at >= 0; at -= 1, most -= 14 * unit)
       most = signs[at] = Math.min(signs[at]!, most);
+    this.places.put(seen.map(({ mark }, at) => ({ mark, at: signs[at]! / unit })));
     seen.forEach(({ mark, at }, which) => {
       ctx.strokeStyle = ctx.fillStyle = colours[mark.kind];
       ctx.lineWidth = unit;
@@ -257,39 +262,6 @@ export class Chart {
         ctx.fillText(short(most.value), most.place + (ctx.textAlign === "right" ? -10 : 10) * unit, y);
       }
     });
-  }
-
-  // One finger reads, two fingers zoom, a double tap shows all.
-  private touch(): void {
-    const over = this.plot.over;
-    let tapped = 0;
-    let pinch: { apart: number; min: number; max: number } | null = null;
-    const places = (event: TouchEvent) => [...event.touches].map((one) => one.clientX - over.getBoundingClientRect().left);
-    over.style.touchAction = "pan-y";
-    over.addEventListener("dblclick", () => this.events.whole());
-    over.addEventListener("touchstart", (event) => {
-      const at = places(event);
-      const { min, max } = this.plot.scales.x!;
-      if (at.length === 2 && min != null && max != null) pinch = { apart: Math.abs(at[0]! - at[1]!), min, max };
-      if (at.length !== 1) return;
-      if (event.timeStamp - tapped < 300) this.events.whole();
-      tapped = event.timeStamp;
-      this.plot.setCursor({ left: at[0]!, top: 10 });
-    }, { passive: true });
-    over.addEventListener("touchmove", (event) => {
-      const at = places(event);
-      if (at.length === 1) this.plot.setCursor({ left: at[0]!, top: 10 });
-      if (at.length !== 2 || !pinch) return;
-      const middle = (pinch.min + pinch.max) / 2;
-      const half = (pinch.max - pinch.min) / 2 * pinch.apart / Math.max(10, Math.abs(at[0]! - at[1]!));
-      this.plot.setScale("x", { min: Math.max(0, middle - half), max: middle + half });
-    }, { passive: true });
-    over.addEventListener("touchend", () => {
-      if (!pinch) return;
-      pinch = null;
-      const { min, max } = this.plot.scales.x!;
-      if (min != null && max != null) this.events.range(Math.floor(min), Math.ceil(max) + 1);
-    }, { passive: true });
   }
 }
 

@@ -1,6 +1,6 @@
 // All cores and GPUs of a node over time: which are idle, which are full, since when.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Mark } from "./chart";
+import { type Mark } from "./marks";
 import { clock, clock_words } from "./clock";
 import { useAsked } from "./curves";
 import { HeatCanvas } from "./heat";

@@ -1,6 +1,6 @@
 // What the server says of a run's series, and in words what a chart shows.
-import { short, type Line, type Mark } from "./chart";
-import type { IssueRow, Stop } from "./api";
+import { short, type Line } from "./chart";
+import { drawn_words } from "./losses";
 import { clock, clock_words } from "./clock";
 
 export interface Name {
@@ -10,11 +10,15 @@ export interface Name {
 }
 export interface Curve {
   name: string; kind: string; mode: string; worker: string | null; workers: number; attempt: number; superseded: boolean;
-  unit: string | null; stored: number; x0: number[]; t0: string | null; dt: (number | null)[]; value?: (number | null)[];
+  unit: string | null; stored: number; repeats: number; x0: number[]; t0: string | null; dt: (number | null)[]; value?: (number | null)[];
   n?: number[]; min?: (number | null)[]; max?: (number | null)[]; mean?: (number | null)[]; bad: number[][];
 }
-export interface Restart { mode: string; step: number; attempt: number; workers: number; again: number }
-export interface Curves { width: number; from: number; to: number; series: Curve[]; left_out: number; restarts?: Restart[] }
+export interface Restart {
+  mode: string; step: number; attempt: number; workers: number; again: number; number: number | null;
+  world_size: number | null; reason: string | null; exit_code: number | null;
+}
+export interface Loss { lane: string | null; reason: string; workers: number; frames: number; values: number; first_step: number | null; last_step: number | null }
+export interface Curves { width: number; from: number; to: number; series: Curve[]; left_out: number; restarts: Restart[]; refused: number; lost: Loss[] }
 
 const RATE = /(^|[_/.-])(lr|learning_rate)([_/.-]|$)/i;
 
@@ -48,26 +52,6 @@ export function lines_of(curves: Curve[]): Line[] {
   }));
 }
 
-// The alarm of each issue, the stop and its checkpoint, of the steps that the chart counts.
-export function marks_of(issues: IssueRow[], stop: Stop | null): Mark[] {
-  const out: Mark[] = [];
-  const signed = new Set<number>();
-  const steps = issues.filter((one) => one.step !== null && one.mode !== "eval" && one.mode !== "predict");
-  for (const one of [...steps].sort((a, b) => a.step! - b.step! || (a.first_sign ? -1 : 1))) {
-    if (signed.has(one.step!)) continue;  // many at one step are one place
-    signed.add(one.step!);
-    const sign = one.severity === "warning" || one.severity === "info";
-    out.push({ x: one.step!, kind: sign ? "sign" : "alarm", text: `step ${one.step}: ${one.first_sign ? "first sign, " : ""}${one.summary}` });
-  }
-  if (stop?.step != null) out.push({ x: stop.step, kind: "stop", text: `step ${stop.step}: run ${stop.state.replaceAll("_", " ")}` });
-  const saved = stop?.checkpoint;
-  if (saved) {
-    const step = saved.step ?? stop?.step;
-    if (step != null) out.push({ x: step, kind: "checkpoint", text: `step ${step}: checkpoint ${saved.path}` });
-  }
-  return out;
-}
-
 export interface Extreme { x: number; value: number }
 export function facts_of(curve: Curve) {
   const mid = curve.value ?? curve.mean ?? [];
@@ -97,7 +81,7 @@ export function sentence(curve: Curve, label: string, answer: Curves): string {
     parts.push(`least ${short(least.value)}${unit} at step ${least.x}`, `greatest ${short(most.value)}${unit} at step ${most.x}`,
       `last ${short(last.value)}${unit} at step ${last.x}`);
   if (bad > 0) parts.push(`${bad} not finite, first at step ${curve.bad[0]![4]}`);
-  return `${parts.join("; ")}. ${curve.stored} values stored; ${steps_words(answer.width)}.`;
+  return `${parts.join("; ")}. ${drawn_words(curve)}; ${steps_words(answer.width)}.`;
 }
 
 export function read_out(curves: Curve[], labels: string[], x: number, width: number): string {

@@ -1,12 +1,16 @@
 // Curves of a run: charts with marks, a range that is zoomed into, and what else could be shown.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask, Refused, type IssueRow, type Stop } from "./api";
+import { ask, Refused } from "./api";
 import { ask_together } from "./together";
-import { Chart, MARK_SIGNS, type Mark } from "./chart";
+import { Chart } from "./chart";
 import { colour_of } from "./colours";
-import { charts_of, exactly, lines_of, marks_of, read_out, sentence, usual_names, type Curve, type Curves, type Name } from "./curve_data";
+import { charts_of, exactly, lines_of, read_out, sentence, usual_names, type Curve, type Curves, type Name } from "./curve_data";
+import { lost_words } from "./losses";
 import { watch_theme } from "./look";
-import { joined, restarts_of } from "./resumed";
+import { marks_of, type Happened, type Mark } from "./marks";
+import { Marks, useMarks } from "./marks_list";
+import { Near } from "./near";
+import { joined, restart_marks } from "./resumed";
 import { pin, pinned } from "./pinned";
 import { place, set_query, set_queries } from "./place";
 import { steps_of_mode } from "./shared_cursor";
@@ -15,8 +19,6 @@ import { ticks } from "./stream";
 const MOST_NAMES = 4;  // until somebody chooses
 const MOST_CHARTS = 6;
 const MOST_ROWS = 200;
-
-const NONE: Mark[] = [];
 
 interface Range { from: number | null; to: number | null }
 const bound = (name: string) => { const text = place.value.query.get(name); return text !== null && /^\d+$/.test(text) ? Number(text) : null; };
@@ -35,8 +37,9 @@ function DataTable({ curves, labels }: { curves: Curve[]; labels: string[] }) {
   );
 }
 
-export function Figure({ name, mode, curves, answer, marks, log, zoom }:
+export function Figure({ name, mode, curves, answer, marks: all_marks, log, zoom }:
   { name: string; mode: string; curves: Curve[]; answer: Curves; marks: Mark[]; log: boolean; zoom: ((range: Range) => void) | null }) {
+  const marks = useMarks(all_marks);
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<Chart | null>(null);
   const [at, set_at] = useState<number | null>(null);
@@ -78,15 +81,10 @@ export function Figure({ name, mode, curves, answer, marks, log, zoom }:
       <p class="read" aria-live={mine ? "polite" : "off"}>{at === null ? " " : read_out(curves, labels, at, answer.width)}</p>
       <div class="plot" ref={box} tabIndex={0} role="img" onKeyDown={key}
         aria-label={`${said.join(" ")} ${marks.map((mark) => mark.text).join(". ")} Arrow keys read values, plus and minus zoom, 0 shows all steps.`} />
-      <figcaption class="dim">{said.map((text, which) => <p key={which}>{text}</p>)}{hidden > 0 && <p>{hidden} values of 0 or below are not on a logarithmic scale.</p>}</figcaption>
+      <figcaption class="dim">{said.map((text, which) => <p key={which}>{text}</p>)}{lost_words(curves, answer).map((text) => <p key={text} class="lost">{text}</p>)}{hidden > 0 && <p>{hidden} values of 0 or below are not on a logarithmic scale.</p>}</figcaption>
       <DataTable curves={curves} labels={labels} />
     </figure>
   );
-}
-
-export function Marks({ marks }: { marks: Mark[] }) {
-  if (marks.length === 0) return null;
-  return <ul class="marks">{marks.map((mark, at) => <li key={at}><b class={mark.kind} aria-hidden="true">{MARK_SIGNS[mark.kind]}</b> {mark.text}</li>)}</ul>;
 }
 
 function Picker({ names, shown, total, job }: { names: Name[]; shown: string[]; total: number; job: string | null }) {
@@ -119,8 +117,8 @@ export function useAsked<T>(path: string | null, turn: number, load: (path: stri
   return { answer, error };
 }
 
-export function CurvePanel({ uid, job, issues, stop, only, around, id, title }:
-  { uid: string; job?: string | null; issues: IssueRow[]; stop: Stop | null; only?: string | null; around?: number | null; id: string; title: string }) {
+export function CurvePanel({ uid, job, happened, only, around, id, title }:
+  { uid: string; job?: string | null; happened: Happened; only?: string | null; around?: number | null; id: string; title: string }) {
   const turn = ticks.value.get(uid) ?? 0;
   const run = `/runs/${encodeURIComponent(uid)}`;
   const names = useAsked<{ items: Name[]; total: number }>(`${run}/names?limit=1000`, turn);
@@ -144,20 +142,17 @@ export function CurvePanel({ uid, job, issues, stop, only, around, id, title }:
   if (several) query.set("agg", "mean");
   const curves = useAsked<Curves>(shown.length > 0 ? `${run}/series?${query}` : null, turn);
   const log = place.value.query.get("log") === "true";
-  const resumed = restarts_of((curves.answer?.series ?? []).filter((one) => shown.includes(one.name) && one.mode === "train"));
-  const marks = [...marks_of(issues, stop), ...resumed].sort((a, b) => a.x - b.x);
-  const mark_text = JSON.stringify(marks);
-  const kept = useRef<{ text: string; marks: Mark[] }>({ text: "[]", marks: [] });
-  if (kept.current.text !== mark_text) kept.current = { text: mark_text, marks };
+  const restarts = curves.answer?.restarts ?? [];
+  const main = charts_of(curves.answer?.series ?? [], shown)[0]?.mode ?? "train";
+  const all_marks = [...marks_of(happened), ...restart_marks(restarts, main, uid)].sort((a, b) => a.x - b.x);
   const error = names.error ?? curves.error;
   if (error instanceof Refused && error.status === 401) return null;  // the screen asks who this is
   const answer = curves.answer;
   const all = charts_of(answer?.series ?? [], shown).map((one) => ({ ...one, curves: joined(one.curves) }));
   const drawn = chosen === null ? all.slice(0, only === undefined ? MOST_CHARTS : 1) : all;
-  const main = all[0]?.mode;
   const awaited = !error && !answer && (names.answer === null || items.length > 0);  // its place is kept: nothing below jumps
   // A range that reaches to the newest step follows it.
-  const newest = Math.max(0, ...items.filter((one) => shown.includes(one.name) && one.modes.includes(main ?? "train")).map((one) => one.last_step));
+  const newest = Math.max(0, ...items.filter((one) => shown.includes(one.name) && one.modes.includes(main)).map((one) => one.last_step));
   const behind = asked && to !== null && newest >= to ? newest - to + 1 : 0;
   const zoom = (range: Range) => set_queries({ from: range.from === null ? "" : String(range.from), to: range.to === null || range.to > newest ? "" : String(range.to), steps: range.from === null && around != null ? "all" : "" });
   return (
@@ -171,9 +166,9 @@ export function CurvePanel({ uid, job, issues, stop, only, around, id, title }:
           {(asked || near) && <button type="button" onClick={() => zoom({ from: null, to: null })}>All steps</button>}
           <button type="button" aria-pressed={log} onClick={() => set_query("log", log ? "" : "true")}>Logarithmic</button>
           <a class="csv" href={`/api/v1${run}/series?${table}`} download title="Every stored value of these curves and steps, not only the points drawn">CSV</a></p>
-        <Marks marks={kept.current.marks} />
+        <Marks marks={all_marks} />
         <div class="charts">{drawn.map((one) => (
-          <Figure key={`${one.mode} ${one.name}`} {...one} answer={answer} marks={one.mode === main ? kept.current.marks : NONE} log={log} zoom={one.mode === main ? zoom : null} />))}</div>
+          <Near key={`${one.mode} ${one.name}`} height={340} always={drawn.length <= MOST_CHARTS}><Figure {...one} answer={answer} marks={one.mode === main ? all_marks : restart_marks(restarts, one.mode, uid)} log={log} zoom={one.mode === main ? zoom : null} /></Near>))}</div>
         {answer.left_out > 0 && <p class="dim">{answer.left_out} more series are not drawn.</p>}
         {only === undefined && names.answer && <Picker names={items} shown={shown} total={names.answer.total} job={job ?? null} />}
       </>}

@@ -1,6 +1,6 @@
 // A heat map on a canvas: one pixel per cell, then blown up; what is not finite is hatched, what is not there is chequered.
 import { watch_theme } from "./look";
-import { MARK_SIGNS, type Mark } from "./chart";
+import { mark_colours, MarkPlaces, MARK_SIGNS, type Mark } from "./marks";
 import { clock, TIME_STRIDES } from "./clock";
 import { HIGHEST, NOT_FINITE, NOT_POSITIVE, NOTHING, row_words, type Heat } from "./heat_data";
 import { share_cursor, steps_of_mode, type CursorPlace } from "./shared_cursor";
@@ -80,11 +80,13 @@ export class HeatCanvas {
   private others: CursorPlace | null = null;
   private layers: HTMLCanvasElement[] = [];  // colours, not finite, nothing
   private readonly watch: ResizeObserver;
+  private readonly places: MarkPlaces;
   private readonly unwatch: () => void;
   private readonly again = () => this.draw();
 
   constructor(private readonly box: HTMLElement, private readonly events: HeatEvents, private readonly most: number) {
     box.append(this.canvas);
+    this.places = new MarkPlaces(box, ABOVE);
     this.watch = new ResizeObserver(() => this.draw());
     this.watch.observe(box);
     this.unwatch = watch_theme(this.again);
@@ -249,7 +251,8 @@ export class HeatCanvas {
   private draw_marks(ctx: CanvasRenderingContext2D): void {
     const { height } = this.place();
     const heat = this.heat!;
-    const colours = { sign: css("--text"), alarm: css("--bad"), stop: css("--accent"), checkpoint: css("--good"), restart: css("--dim") };
+    const colours = mark_colours();
+    const places: { at: number; mark: Mark }[] = [];
     ctx.font = "13px system-ui, sans-serif";
     ctx.textAlign = "center";
     ctx.textBaseline = "alphabetic";
@@ -260,9 +263,11 @@ export class HeatCanvas {
       const sign = Math.max(x, free);
       free = sign + 13;
       ctx.fillStyle = colours[mark.kind];
+      places.push({ at: sign, mark });
       ctx.fillText(MARK_SIGNS[mark.kind], sign, ABOVE - 6);
       ctx.fillRect(x - 0.5, ABOVE - 4, 1, height + 4);
     }
+    this.places.put(places);
   }
   private draw_cursor(ctx: CanvasRenderingContext2D): void {
     const { left, width, row, height } = this.place();

@@ -1,11 +1,12 @@
 // A heat map as the server sends it (one byte per cell), and in words what it shows.
 import { Refused } from "./api";
 import { short } from "./chart";
+import type { Restart } from "./curve_data";
 
 export interface HeatRow { label?: string; name: string; last: string; folded: number; role: string; first_bad_step: number | null }
 export interface Heat {
   stat: string; mode: string | null; modes: string[]; width: number; from: number; to: number; tensors: number; left_out: number;
-  refused: number; tensors_gone: boolean; rows: HeatRow[]; scale: "log10" | "linear"; lo: number | null; hi: number | null;
+  refused: number; tensors_gone: boolean; restarts: Restart[]; rows: HeatRow[]; scale: "log10" | "linear"; lo: number | null; hi: number | null;
   columns: number; cells: Uint8Array;
   bins?: { at: number; text: string }[];  // rows are bins of values, and these are marks of their axis, in rows from above
   time?: boolean;  // columns are milliseconds, UTC, and values are shares, of which the high ones are dark

@@ -1,8 +1,10 @@
 // A heat map with its legend, what is read at the cursor, and its sentence.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { short, type Mark } from "./chart";
+import { short } from "./chart";
 import { HeatCanvas } from "./heat";
 import { heat_press, speaks } from "./heat_keys";
+import type { Mark } from "./marks";
+import { useMarks } from "./marks_list";
 import { cell_words, heat_sentence, HIGHEST, row_words, steps_of, value_of, type Heat } from "./heat_data";
 
 function Legend({ heat }: { heat: Heat }) {
@@ -13,8 +15,9 @@ function Legend({ heat }: { heat: Heat }) {
 }
 
 // `said`: its sentence, if rows are no tensors.
-export function HeatFigure({ heat, marks, selected, most, point, choose, said: told }:
+export function HeatFigure({ heat, marks: all_marks, selected, most, point, choose, said: told }:
   { heat: Heat; marks: Mark[]; selected: string | null; most: number; point?: (column: number) => void; choose?: (name: string, step: number) => void; said?: string }) {
+  const marks = useMarks(all_marks);
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HeatCanvas | null>(null);
   const [at, set_at] = useState<[number, number] | null>(null);

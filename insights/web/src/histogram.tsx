@@ -1,7 +1,8 @@
 // How the elements of a tensor are spread over values, step by step: a row is a bin, colour is the share of the elements.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Refused } from "./api";
-import { type Mark } from "./chart";
+import type { Mark } from "./marks";
+import { useMarks } from "./marks_list";
 import { useAsked } from "./curves";
 import { exactly } from "./curve_data";
 import { HeatCanvas } from "./heat";
@@ -10,7 +11,8 @@ import { histogram_read, histogram_sentence, percent, picture_of, type Histogram
 
 const TALL = 330;
 
-function HistogramFigure({ one, name, marks }: { one: Histogram; name: string; marks: Mark[] }) {
+function HistogramFigure({ one, name, marks: all_marks }: { one: Histogram; name: string; marks: Mark[] }) {
+  const marks = useMarks(all_marks);
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HeatCanvas | null>(null);
   const [at, set_at] = useState<[number, number] | null>(null);

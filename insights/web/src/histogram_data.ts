@@ -66,7 +66,7 @@ export function picture_of(one: Histogram, name: string): Heat {
     const some = row[source]! > 0;
     cells[at * columns + column] = some ? Math.round((hi > lo ? (Math.log10(share(at, source)) - lo) / (hi - lo) : 1) * HIGHEST) : bad_in(one, source) > 0 ? NOT_FINITE : NOT_POSITIVE;
   }));
-  return { stat: "share", mode: one.mode, modes: one.modes, width: one.width, from: one.from, to: one.to, tensors: 1, left_out: 0, refused: 0, tensors_gone: false, scale: "log10",
+  return { stat: "share", mode: one.mode, modes: one.modes, width: one.width, from: one.from, to: one.to, tensors: 1, left_out: 0, refused: 0, tensors_gone: false, restarts: [], scale: "log10",
     lo: Number.isFinite(lo) ? lo : null, hi: Number.isFinite(hi) ? hi : null, columns, cells, bins: marks_of_axis(one),
     rows: counts.map(() => ({ name, last: name, folded: 1, role: "", first_bad_step: null })) };
 }

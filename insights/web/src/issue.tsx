@@ -3,7 +3,6 @@ import type { ComponentChildren } from "preact";
 import { Act } from "./act";
 import { ask, type Evidence, type Issue, type IssuePage, type IssueRow } from "./api";
 import { CurvePanel } from "./curves";
-import { marks_of } from "./curve_data";
 import { Feedback } from "./feedback";
 import { Asked, Command, IssueLink, Link, Moment, Panel, Severity } from "./parts";
 import { ReplayPanel } from "./replay";
@@ -109,6 +108,7 @@ export function IssueScreen({ issue_key, episode }: { issue_key: string; episode
   const path = `/issues/${encodeURIComponent(issue_key)}/${encodeURIComponent(episode)}`;
   return (
     <Asked<IssuePage> name={path} load={() => ask(path)}>{(answer) => {
+      const happened = { uid: answer.run?.uid ?? "", issues: answer.issues_of_run, stop: answer.stop, changes: answer.changes };
       document.title = `${answer.issue.status === "firing" ? "■ " : ""}${answer.issue.summary} · Tocsin`;
       return <>
         <Head answer={answer} />
@@ -117,9 +117,9 @@ export function IssueScreen({ issue_key, episode }: { issue_key: string; episode
           <div>
             <Done stop={answer.stop} />
             <Told deliveries={answer.deliveries} />
-            {answer.run && <CurvePanel id="evidence" title="What it looked like" uid={answer.run.uid} issues={answer.issues_of_run} stop={answer.stop}
+            {answer.run && <CurvePanel id="evidence" title="What it looked like" uid={answer.run.uid} happened={happened}
               only={subject(answer)} around={answer.issue.step} />}
-            {answer.run && <WhereInTheModel issue={answer.issue} run={answer.run.uid} marks={marks_of(answer.issues_of_run, answer.stop)} />}
+            {answer.run && <WhereInTheModel issue={answer.issue} run={answer.run.uid} happened={happened} />}
           </div>
           <div>
             <Act answer={answer} />

@@ -1,6 +1,7 @@
 // Keys: who looks at this all night does not use a mouse. `?` shows them; they can be switched off.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { turn_theme, turn_zone } from "./look";
+import { turn_all_marks } from "./marks";
 import { go } from "./place";
 
 const PLACES: Record<string, [string, string]> = { r: ["/", "runs"], i: ["/issues", "issues"], f: ["/fleet", "fleet"], s: ["/system", "system"] };
@@ -10,7 +11,7 @@ const SAID: [string, string][] = [
   ...Object.entries(PLACES).map(([key, [, name]]): [string, string] => [`g ${key}`, name]),
   ...Object.entries(TABS).map(([key, [, name]]): [string, string] => [`g ${key}`, `${name} of this run`]),
   ["A", "acknowledge this issue"], ["S", "silence this issue"], ["c", "copy the first command"], ["y", "copy the address"],
-  ["t", "light or dark"], ["z", "UTC or your own time"], ["?", "these keys"],
+  ["m", "marks on charts on or off"], ["t", "light or dark"], ["z", "UTC or your own time"], ["?", "these keys"],
 ];
 const LINES = "main .run-head a, main .run-name a, main .lines a, main .history a, main .rule-row a";
 
@@ -35,7 +36,7 @@ function move(by: number): void {
 const press = (words: string) => [...document.querySelectorAll<HTMLButtonElement>("#act button")].find((one) => one.textContent?.startsWith(words))?.click();
 
 const ACTS: Record<string, () => void> = {
-  "/": find, j: () => move(1), k: () => move(-1), t: turn_theme, z: turn_zone,
+  "/": find, j: () => move(1), k: () => move(-1), t: turn_theme, z: turn_zone, m: turn_all_marks,
   A: () => press("Acknowledge"), S: () => press("Silence"), c: () => document.querySelector<HTMLButtonElement>(".command button")?.click(),
   y: () => { void navigator.clipboard.writeText(location.href); },
 };

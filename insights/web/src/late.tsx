@@ -1,6 +1,6 @@
 // How late each rank ended each step: a row for each rank, a column for each step.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Mark } from "./chart";
+import type { Mark } from "./marks";
 import { HeatCanvas } from "./heat";
 import { heat_press, speaks } from "./heat_keys";
 import { HIGHEST, NOTHING, type Heat } from "./heat_data";
@@ -14,7 +14,7 @@ function heat_of(ranks: LateRank[], from: number, most: number): Heat {
   const columns = ranks[0]!.late.length;
   const cells = new Uint8Array(ranks.length * columns).fill(NOTHING);
   ranks.forEach((rank, row) => rank.late.forEach((late, at) => { if (late !== null) cells[row * columns + at] = Math.round(most > 0 ? late / most * HIGHEST : 0); }));
-  return { stat: "late", mode: "train", modes: [], width: 1, from, to: from + columns, tensors: ranks.length, left_out: 0, refused: 0, tensors_gone: false, scale: "linear", lo: 0, hi: most, columns, cells,
+  return { stat: "late", mode: "train", modes: [], width: 1, from, to: from + columns, tensors: ranks.length, left_out: 0, refused: 0, tensors_gone: false, restarts: [], scale: "linear", lo: 0, hi: most, columns, cells,
     rows: ranks.map((rank) => ({ label: `rank ${rank.rank}`, name: rank.worker, last: rank.worker, folded: 1, role: "", first_bad_step: null })) };
 }
 

@@ -67,7 +67,7 @@ function Panels({ uid }: { uid: string }) {
       {all.length > MOST_ROWS && <p class="dim">{all.length - MOST_ROWS} more ranks: choose another order.</p>}
       <p class="dim">Compute is what kernels take; where no kernels are traced, the phases forward, backward and optimizer. Overlap is the share of communication that runs beside kernels. Without a rank: the longest own time (a step without communication) of the others, against that of all.</p>
     </section>}
-    <ByRankPanel run={`/runs/${encodeURIComponent(uid)}`} turn={turn} />
+    <ByRankPanel uid={uid} turn={turn} />
   </>;
 }
 

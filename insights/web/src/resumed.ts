@@ -1,6 +1,6 @@
 // A run that was resumed: the line goes on in the newer attempt, and where that is has a mark.
-import type { Mark } from "./chart";
-import type { Curve } from "./curve_data";
+import type { Curve, Restart } from "./curve_data";
+import type { Mark } from "./marks";
 
 type Column = (number | null)[];
 const later = (a: Curve, b: Curve) => (a.x0[0] ?? 0) - (b.x0[0] ?? 0);
@@ -23,7 +23,7 @@ function put_together(pieces: Curve[]): Curve {
     return one.x0.map((_, at) => { const dt = one.dt[at]; return dt == null ? null : dt + shift; });
   });
   const starts = pieces.map((_, which) => pieces.slice(0, which).reduce((sum, one) => sum + one.x0.length, 0));
-  const out: Curve = { ...first, attempt: pieces[pieces.length - 1]!.attempt, stored: pieces.reduce((sum, one) => sum + one.stored, 0),
+  const out: Curve = { ...first, attempt: pieces[pieces.length - 1]!.attempt, stored: pieces.reduce((sum, one) => sum + one.stored, 0), repeats: pieces.reduce((sum, one) => sum + one.repeats, 0),
     x0: pieces.flatMap((one) => one.x0), t0: begin, dt: times,
     bad: pieces.flatMap((one, which) => one.bad.map((row) => [row[0]! + starts[which]!, ...row.slice(1)])) };
   const value = column((one) => one.value);
@@ -36,11 +36,17 @@ export function joined(curves: Curve[]): Curve[] {
   return [...pieces_of(curves).map(put_together), ...curves.filter((one) => one.superseded)];
 }
 
-// Where a later piece begins, of the steps of one mode.
-export function restarts_of(curves: Curve[]): Mark[] {
-  const at = new Map<number, number>();
-  for (const pieces of pieces_of(curves)) {
-    for (const one of pieces.slice(1)) if (one.x0.length > 0) at.set(one.x0[0]!, one.attempt);
-  }
-  return [...at].sort((a, b) => a[0] - b[0]).map(([x, attempt]) => ({ x, kind: "restart", text: `step ${x}: ${attempt < 1e9 ? `attempt ${attempt}` : "a later attempt"} goes on from here` }));
+const ENDED: Record<string, string> = { completed: "completed", failed: "failed", stopped_by_rule: "was stopped by a rule", stopped_by_person: "was stopped by a person", interrupted: "was interrupted", lost: "was lost" };
+
+// "attempt 2 goes on from here with 4 ranks; the one before failed with exit code 1; 50 steps are done again"
+function restart_words(one: Restart): string {
+  const size = one.world_size === null ? "" : ` with ${one.world_size} ${one.world_size === 1 ? "rank" : "ranks"}`;
+  const why = one.reason === null ? "nobody said how the one before ended" :
+    `the one before ${ENDED[one.reason] ?? `ended: ${one.reason.replaceAll("_", " ")}`}${one.exit_code === null ? "" : ` with exit code ${one.exit_code}`}`;
+  const again = one.again > 0 ? `; ${one.again} ${one.again === 1 ? "step is" : "steps are"} done again` : "";
+  return `${one.number === null ? "a later attempt" : `attempt ${one.number}`} goes on from here${size}; ${why}${again}`;
 }
+
+// Where later attempts begin, of the steps of one mode.
+export const restart_marks = (restarts: Restart[], mode: string, uid: string): Mark[] =>
+  restarts.filter((one) => one.mode === mode).map((one) => ({ x: one.step, kind: "restart", text: `step ${one.step}: ${restart_words(one)}`, to: `/runs/${uid}/history` }));

@@ -1,4 +1,5 @@
 // Rules of a run: what each judged, what it found, and which cannot judge and why.
+import { useEffect, useState } from "preact/hooks";
 import { ask, type IssueRow, type RuleRow, type RunPage } from "./api";
 import { Asked, IssueLink, Moment, Panel, Severity } from "./parts";
 import { Head } from "./run_head";
@@ -15,7 +16,18 @@ function grade(rule: RuleRow, issues: IssueRow[]): number {
   return judged(rule) > 0 ? 2 : 3;
 }
 
-function Row({ rule, issues }: { rule: RuleRow; issues: IssueRow[] }) {
+// How people judged what a rule found, in all runs that the store knows.
+interface Verdicts { rule: string; fired: number; useful: number; noise: number; precision?: number }
+
+function useVerdicts(): Map<string, Verdicts> {
+  const [known, know] = useState<Verdicts[]>([]);
+  useEffect(() => { ask<{ items: Verdicts[] }>("/rules").then((answer) => know(answer.items), () => undefined); }, []);  // without it the column says nothing
+  return new Map(known.map((one) => [one.rule, one]));
+}
+
+const precision_words = (one: Verdicts | undefined) => one?.precision === undefined ? "no verdict" : `${Math.round(100 * one.precision)} % of ${one.useful + one.noise}`;
+
+function Row({ rule, issues, verdicts }: { rule: RuleRow; issues: IssueRow[]; verdicts: Verdicts | undefined }) {
   const mine = issues.filter((one) => one.rule === rule.rule);
   const { insufficient_data: few = 0, not_applicable: other = 0, error: failed = 0, hit = 0 } = rule.evaluations;
   return (
@@ -24,6 +36,7 @@ function Row({ rule, issues }: { rule: RuleRow; issues: IssueRow[] }) {
       <td data-name="Status">{STATUS[rule.status] ?? rule.status}</td>
       <td class="number" data-name="Judged">{judged(rule)}</td>
       <td class="number" data-name="Hits">{hit}</td>
+      <td class="number" data-name="Useful">{precision_words(verdicts)}</td>
       <td>{mine.length > 0 && <ul class="lines">{mine.map((one) => <li key={`${one.key}/${one.episode}`}><Severity of={one.severity} /> <IssueLink issue={one} /></li>)}</ul>}
         {[rule.reason, rule.missing.length > 0 && `lacks ${rule.missing.join(", ")}`, few > 0 && `${few} times too little data`, other > 0 && `${other} times not applicable`, failed > 0 && `${failed} times an error`].filter(Boolean).join("; ")}</td>
       <td data-name="Said"><Moment at={rule.time} /></td>
@@ -32,6 +45,7 @@ function Row({ rule, issues }: { rule: RuleRow; issues: IssueRow[] }) {
 }
 
 export function RulesScreen({ uid }: { uid: string }) {
+  const verdicts = useVerdicts();
   return (
     <Asked<RunPage> name={`/runs/${uid}/of-rules`} load={() => ask(`/runs/${encodeURIComponent(uid)}`)}>{({ run, rules, issues }) => {
       const sorted = [...rules].sort((a, b) => grade(a, issues) - grade(b, issues) || a.rule.localeCompare(b.rule));
@@ -40,9 +54,9 @@ export function RulesScreen({ uid }: { uid: string }) {
         <Head run={run} at="rules" />
         <Panel title={`Rules ${rules.length}`}>
           {rules.length === 0 ? <p>No rule has spoken yet. Each says once per run that it judges, or what it lacks.</p> :
-            <div class="wide" tabIndex={0} role="region" aria-label="rules"><table class="rules"><thead><tr><th scope="col">Rule</th><th scope="col">Status</th><th scope="col" class="number">Judged</th><th scope="col" class="number">Hits</th><th scope="col">Found, or why not</th><th scope="col">Said</th></tr></thead>
-              <tbody>{sorted.map((rule) => <Row key={rule.rule} rule={rule} issues={issues} />)}</tbody></table></div>}
-          <p class="dim">A rule tells its counts when its status changes and when the run ends.</p>
+            <div class="wide" tabIndex={0} role="region" aria-label="rules"><table class="rules"><thead><tr><th scope="col">Rule</th><th scope="col">Status</th><th scope="col" class="number">Judged</th><th scope="col" class="number">Hits</th><th scope="col" class="number">Useful</th><th scope="col">Found, or why not</th><th scope="col">Said</th></tr></thead>
+              <tbody>{sorted.map((rule) => <Row key={rule.rule} rule={rule} issues={issues} verdicts={verdicts.get(rule.rule)} />)}</tbody></table></div>}
+          <p class="dim">A rule tells its counts when its status changes and when the run ends. <i>Useful</i> is the share of verdicts in all runs that call what it found useful.</p>
         </Panel>
       </>;
     }}</Asked>

@@ -17,7 +17,7 @@ export function RunScreen({ uid }: { uid: string }) {
       return <>
         <Head run={answer.run} at="overview" />
         <Headline page={answer} />
-        <CurvePanel id="curves" title="Curves" uid={answer.run.uid} job={answer.run.job} issues={answer.issues} stop={answer.stop} />
+        <CurvePanel id="curves" title="Curves" uid={answer.run.uid} job={answer.run.job} happened={{ ...answer, uid: answer.run.uid }} />
         <p><Link to={`/compare?runs=${answer.run.uid}&baseline=job`}>Compare with completed runs of this job</Link></p>
         <Panel title={`Issues ${answer.issues.length}`}>
           {answer.issues.length === 0 ? <p class="good">None.</p> :

@@ -1,16 +1,19 @@
 // All tensors of a run: which are abnormal, from which step on, in which direction does it spread?
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { ask, Refused, type RunPage } from "./api";
 import { short } from "./chart";
-import { Figure, Marks, useAsked } from "./curves";
-import { exactly, marks_of, type Curves, type Name } from "./curve_data";
+import { Figure, useAsked } from "./curves";
+import { exactly, type Curves, type Name } from "./curve_data";
 import { ask_heat, type Heat } from "./heat_data";
 import { HeatFigure } from "./heat_figure";
 import { HistogramPanel } from "./histogram";
 import { HealthBars, type Health } from "./health";
+import { marks_of } from "./marks";
+import { Marks } from "./marks_list";
 import { Asked } from "./parts";
 import { place, set_queries, set_query } from "./place";
 import { Head } from "./run_head";
+import { restart_marks } from "./resumed";
 import { ticks } from "./stream";
 import { useSlow } from "./slow";
 
@@ -86,8 +89,8 @@ function Panels({ answer }: { answer: RunPage }) {
   const bounds = ["from", "to"].map((one) => (asked(one) ? `&${one}=${asked(one)}` : "")).join("");
   const steps = [["from", asked("from")], ["to", asked("to")], ["agg", several ? "mean" : ""]].filter(([, value]) => value).map(([name, value]) => `&${name}=${value}`).join("");
   const curves = useAsked<Curves>(selected && mode ? `${run}/series?stat=${stat}&mode=${mode}&points=600&name=${encodeURIComponent(exactly([selected]))}${steps}` : null, turn).answer;
-  const text = JSON.stringify(marks_of(answer.issues, answer.stop));
-  const marks = useMemo(() => JSON.parse(text), [text]);
+  const trained = mode === "train" || !mode;
+  const marks = [...(trained ? marks_of({ ...answer, uid: answer.run.uid }) : []), ...restart_marks(heat.answer?.restarts ?? [], mode ?? "train", answer.run.uid)].sort((a, b) => a.x - b.x);
   const error = heat.error ?? names.error;
   if (error instanceof Refused && error.status === 401) return null;
   const grid = heat.answer;

@@ -1,6 +1,7 @@
 // Lines over time with what is read at the cursor, which all charts of a screen share; their sentences and their table.
 import { useEffect, useRef } from "preact/hooks";
-import { Chart, type Mark } from "./chart";
+import { Chart } from "./chart";
+import type { Mark } from "./marks";
 import { clock } from "./clock";
 import { colour_of } from "./colours";
 import { amount, lines_of_samples, samples_read, samples_sentence, type Samples, type SystemAnswer } from "./system_data";

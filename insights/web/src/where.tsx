@@ -1,6 +1,7 @@
 // Where in the model an issue is: all tensors in model order at its step, and the steps before it as a strip.
 import type { Issue } from "./api";
-import type { Mark } from "./chart";
+import { marks_of, type Happened } from "./marks";
+import { restart_marks } from "./resumed";
 import { useAsked } from "./curves";
 import { ask_heat, type Heat } from "./heat_data";
 import { HeatFigure } from "./heat_figure";
@@ -12,7 +13,7 @@ const BEFORE = 60;  // steps of the strip
 const BEHIND = 11;
 const WORDS: [Grade, string][] = [["bad", "not finite"], ["far", "ten times or a tenth of usual"], ["usual", "usual"], ["unknown", "nothing to compare"]];
 
-export function WhereInTheModel({ issue, run, marks }: { issue: Issue; run: string; marks: Mark[] }) {
+export function WhereInTheModel({ issue, run, happened }: { issue: Issue; run: string; happened: Happened }) {
   const here = `/runs/${encodeURIComponent(run)}`;
   const mode = issue.mode && issue.mode !== "global" ? `&mode=${issue.mode}` : "";
   const step = issue.step;
@@ -37,7 +38,7 @@ export function WhereInTheModel({ issue, run, marks }: { issue: Issue; run: stri
         {first?.kind === "tensor" && <span><i class="first" /> first</span>}</p>
       {named.length > 0 && <p class="dim">{named.map((name, at) => <span key={name}>{at > 0 && ", "}<Link to={tab(name)}>{name}</Link></span>)}{bad.length + far.length > named.length && ` and ${bad.length + far.length - named.length} more`}</p>}
       {health.tensors > health.items.length && <p class="dim">{health.tensors - health.items.length} more tensors are not shown; those that were bad are.</p>}
-      {heat && heat.rows.length > 0 && heat.lo !== null && <HeatFigure heat={heat} marks={marks} selected={null} most={180} choose={(name) => go(tab(name))} />}
+      {heat && heat.rows.length > 0 && heat.lo !== null && <HeatFigure heat={heat} marks={[...marks_of(happened), ...restart_marks(heat.restarts, heat.mode ?? "train", run)]} selected={null} most={180} choose={(name) => go(tab(name))} />}
       <p><Link to={`/runs/${run}/tensors?step=${step}`}>All tensors of the run</Link></p>
     </section>
   );
