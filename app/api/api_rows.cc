@@ -52,6 +52,10 @@ Value ending_value(const core::Issue& issue) {
 
 }  // namespace
 
+Value number_or_null(const std::optional<double>& number) {
+  return number ? Value(*number) : Value();
+}
+
 IssueState state_of(const TopicView& view, const core::Issue& issue, core::Duration resolve_timeout,
                     core::WallTime now) {
   if (issue.status != core::IssueStatus::firing) return {issue.status, issue.resolution};

@@ -32,6 +32,7 @@ struct IssueRow {
   std::optional<std::uint64_t> episode;  // nullopt: nobody was told of it
   HeldBack held;
 };
+core::Value number_or_null(const std::optional<double>& number);
 core::Value issue_value(const IssueRow& row);
 core::Value delivery_value(const core::Delivery& delivery, core::WallTime at,
                            const std::string& id);

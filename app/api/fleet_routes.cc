@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "app/api/api_rows.h"
 #include "app/api/fleet_tally.h"
 #include "app/api/run_story.h"
 #include "app/serve/problem.h"
@@ -34,9 +35,6 @@ std::int64_t micros_of(core::WallTime time) {
 std::string text_of_millis(std::int64_t millis) {
   return core::to_rfc3339(core::WallTime(
       std::chrono::duration_cast<core::WallTime::duration>(std::chrono::milliseconds(millis))));
-}
-Value number_or_null(const std::optional<double>& number) {
-  return number ? Value(*number) : Value();
 }
 Value count_or_null(const std::optional<double>& number) {
   return number ? Value(static_cast<std::int64_t>(*number)) : Value();

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "app/api/api_rows.h"
 #include "app/api/series_asking.h"
 #include "app/serve/problem.h"
 #include "core/json.h"
@@ -40,9 +41,6 @@ ValueList span_texts(const std::vector<std::string>& all) {
 HttpAnswer answered_spans(ApiDesk& desk, ValueMap body) {
   body.emplace_back("as_of", core::to_rfc3339(desk.clock.now()));
   return {200, core::to_json(body) + "\n"};
-}
-Value number_or_null(const std::optional<double>& number) {
-  return number ? Value(*number) : Value();
 }
 
 // Bars are [microseconds behind `from`, microseconds, name, step, spans]; an instant has no length.
