@@ -51,7 +51,7 @@ Value checked_value(const std::string& path, const insights::StoreFindings& foun
 
 void print_checked(const std::string& path, const insights::StoreFindings& found) {
   std::cout << path << ": " << (found.sound() ? "sound" : "DAMAGED") << " (" << found.runs
-            << " runs, " << found.rows << " rows, " << found.pieces << " parts decoded)\n";
+            << " runs or nodes, " << found.rows << " rows, " << found.pieces << " parts decoded)\n";
   for (const std::string& line : found.lines()) std::cout << "  " << line << "\n";
   if (found.count() > found.lines().size())
     std::cout << "  and " << found.count() - found.lines().size() << " more\n";

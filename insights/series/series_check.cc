@@ -168,8 +168,7 @@ core::Result<StoreFindings> check_series(const std::string& path) {
   if (!database) return database.error();
   StoreFindings out;
   check_pages(**database, out);
-  out.runs =
-      (*database)->number("SELECT count(*) FROM run WHERE id NOT IN (SELECT node FROM run_node)");
+  out.runs = (*database)->number("SELECT count(*) FROM run");
   for (const auto& [what, sql] : kOrphans) {
     if (const std::int64_t count = (*database)->number(sql); count > 0)
       out.add(std::to_string(count) + " " + what);

@@ -1,5 +1,7 @@
 #include "insights/series/series_stats.h"
 
+#include "core/identity.h"
+#include "insights/series/node_owner.h"
 #include "insights/series/series_schema.h"
 #include "insights/store/database.h"
 #include "insights/store/store_check.h"
@@ -12,6 +14,11 @@ constexpr std::pair<FamilyKind, const char*> kClasses[] = {{FamilyKind::scalar, 
                                                            {FamilyKind::tensor, "tensors"},
                                                            {FamilyKind::system, "system"},
                                                            {FamilyKind::span, "spans"}};
+
+bool is_node(const std::string& uid) {
+  const auto read = core::parse_run_uid(uid);
+  return read && is_node_owner(*read);
+}
 
 // Summed over the rows of one table that belong to families of one kind.
 std::int64_t summed(StoreDatabase& database, const std::string& what, const std::string& table,
@@ -31,9 +38,10 @@ core::Result<std::map<std::string, std::int64_t>> rows_of_runs(const std::string
   std::map<std::string, std::int64_t> out;
   {
     StoreStatement get = (*opened)->prepare(
-        "SELECT r.uid, sum(f.rows) FROM run r JOIN family f ON f.run = r.id WHERE r.id NOT IN"
-        " (SELECT node FROM run_node) GROUP BY r.id");
-    while (get.next()) out[get.text(0)] = get.integer(1);
+        "SELECT r.uid, sum(f.rows) FROM run r JOIN family f ON f.run = r.id GROUP BY r.id");
+    while (get.next()) {
+      if (!is_node(get.text(0))) out[get.text(0)] = get.integer(1);
+    }
   }
   if (auto status = (*opened)->failure(); !status) return status.error();
   return out;
@@ -44,8 +52,10 @@ core::Result<SeriesStats> series_stats(const std::string& path) {
   if (!opened) return opened.error();
   StoreDatabase& database = **opened;
   SeriesStats out;
-  out.nodes = database.number("SELECT count(DISTINCT node) FROM run_node");
-  out.runs = database.number("SELECT count(*) FROM run") - out.nodes;
+  {
+    StoreStatement get = database.prepare("SELECT uid FROM run");
+    while (get.next()) ++(is_node(get.text(0)) ? out.nodes : out.runs);
+  }
   out.newest = database.number("SELECT coalesce(max(heard), 0) FROM run");
   const std::int64_t page = database.number("PRAGMA page_size");
   out.bytes = page * database.number("PRAGMA page_count");

@@ -25,7 +25,7 @@ struct SeriesStats {
   std::int64_t bytes = 0, free_bytes = 0;  // of the file; free: can be used again
 };
 
-/// How many rows each run has, by its uid. Errors: as those of check_series.
+/// How many rows each run has, by its uid; nodes are left out. Errors: as those of check_series.
 core::Result<std::map<std::string, std::int64_t>> rows_of_runs(const std::string& path);
 
 /// Reads all pages once. Errors: as those of check_series.
