@@ -310,7 +310,7 @@ constexpr std::array kHelp{
                 "tocsin insights stats\n"
                 "tocsin insights stats ./tocsin-data --output json\n"},
     CommandHelp{"insights rebuild",
-                "Fill new stores of the page from the topics, then put them in place of the old",
+                "Replace the stores of the page with new ones, filled from the topics",
                 "0   the new stores are in place\n"
                 "1   the topics have dropped runs that the old stores have; nothing was changed\n"
                 "2   wrong usage\n"

@@ -19,7 +19,7 @@ void add_insights_command(CLI::App& insights, const std::string& name, InsightsC
   add_config_file(*command, options->config_file);
   if (name == "rebuild") {
     command->add_flag("--drop-lost", options->drop_lost,
-                      "Give up runs that the topics no longer have");
+                      "Accept the loss of runs that the topics no longer have");
   } else {
     command
         ->add_option("directory,--from", options->directory,
