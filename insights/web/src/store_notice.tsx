@@ -13,7 +13,7 @@ function Notice({ one }: { one: StoreState }) {
     <>
       {one.state === "full" && <p class="panel waiting">The disk is full. New {what} are missing here until it has room; then they are filled in.</p>}
       {one.state === "stopped" && <p class="panel waiting">New {what} are missing here. The store cannot be written: {one.reason}.</p>}
-      {aside && <p class="panel waiting">The store of {what} {aside.damaged ? "was damaged" : "was of another version or place"}: <Moment at={aside.time} />. It is filled again from the topics, without what they have dropped.
+      {aside && <p class="panel waiting">On <Moment at={aside.time} /> the store of {what} was found {aside.damaged ? "damaged" : "to be of another version or place"}. It is filled again from the topics, without what they have dropped.
         The old file is <code>{aside.file}</code>. Delete it to remove this notice.</p>}
     </>);
 }
