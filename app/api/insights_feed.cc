@@ -169,10 +169,7 @@ core::Status InsightsFeed::Reading::go(const std::stop_token& stop) {
       uncommitted_ = 0;
     }
     const bool at_end = read && *read == 0 && (*source)->at_end();
-    if (at_end) {
-      feed_.current_ = true;
-      feed_.condition_.is_written();
-    }
+    if (at_end) feed_.is_current();
     if (const std::string why = feed_.condition_.condemned(); !why.empty())
       return core::Error{core::Code::data_loss, why};
     feed_.figures_.turn(feed_.clock_.now(), at_end);
@@ -212,6 +209,11 @@ InsightsFeed::~InsightsFeed() = default;  // asks the thread to stop, and joins 
 core::Error InsightsFeed::failed(const core::Error& error) {
   if (error.code == core::Code::data_loss) condition_.condemn(error.message);
   return error;
+}
+
+void InsightsFeed::is_current() {
+  current_ = true;
+  condition_.is_written();
 }
 
 core::Value InsightsFeed::condition() const {

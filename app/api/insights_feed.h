@@ -46,6 +46,7 @@ class InsightsFeed {
   void run(const std::stop_token& stop);
   core::Status follow(const std::stop_token& stop);
   core::Error failed(const core::Error& error);
+  void is_current();
 
   insights::Config config_;
   std::string path_;
