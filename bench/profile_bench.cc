@@ -231,7 +231,7 @@ int main() {
       std::filesystem::temp_directory_path() / ("profile-bench-" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   const std::string path = folder / "curves.db";
-  std::string moved;
+  insights::SetAside moved;
   auto store = insights::SeriesWriter::open(path, "bench", moved);
   must(store.has_value(), "open");
   write_samples(**store);

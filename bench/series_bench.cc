@@ -155,7 +155,7 @@ int main() {
   const double plain_write = plain.write();
   const double plain_read = plain.read();
   const std::string path = folder / "curves.db";
-  std::string moved;
+  insights::SetAside moved;
   auto store = insights::SeriesWriter::open(path, "bench", moved);
   must(store.has_value(), "open");
   const double write = write_series(**store);

@@ -133,7 +133,7 @@ int main() {
       std::filesystem::temp_directory_path() / ("tensors-bench-" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   const std::string path = folder / "curves.db";
-  std::string moved;
+  insights::SetAside moved;
   auto store = insights::SeriesWriter::open(path, "bench", moved);
   must(store.has_value(), "open");
   bench::figure("tensors: write a row of 14 numbers", write(**store, 1, kTensors, kSteps) * 1e9,

@@ -12,8 +12,10 @@
 #include "insights/series/rank_heat_query.h"  // one number of every rank over all steps
 #include "insights/series/rank_query.h"       // what ranks spend their time on
 #include "insights/series/restart_query.h"    // where later clients of workers went on
+#include "insights/series/series_check.h"     // a full check of curves.db
 #include "insights/series/series_query.h"     // curves of a run, at most so many points
 #include "insights/series/series_reader.h"    // what is stored, unthinned
+#include "insights/series/series_stats.h"     // what curves.db holds and costs
 #include "insights/series/series_writer.h"    // numbers by step into the store of series
 #include "insights/series/span_fold.h"        // spans of workers into the store of series
 #include "insights/series/span_query.h"       // spans of a run within a time
@@ -24,3 +26,7 @@
 #include "insights/store/event_reader.h"      // questions to the store
 #include "insights/store/event_writer.h"      // events into the store
 #include "insights/store/kept_record.h"       // a record as the store keeps it
+#include "insights/store/set_aside.h"         // a file that is not gone on with
+#include "insights/store/store_check.h"       // a full check of insights.db
+#include "insights/store/store_hold.h"        // what keeps a store readable while none is written
+#include "insights/store/store_lock.h"        // one process writes a store

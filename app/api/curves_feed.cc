@@ -74,7 +74,8 @@ core::Status CurvesFeed::Reading::commit(const core::RecordSource& source) {
   const std::set<core::RunUid> changed = store_.changed();
   const core::Duration begun = feed_.clock_.monotonic();
   const std::size_t rows = store_.waiting();
-  if (auto status = store_.commit(positions); !status) return status;
+  if (auto status = store_.commit(positions); !status) return feed_.failed(status.error());
+  feed_.condition_.is_written();
   feed_.figures_.committed(feed_.clock_.monotonic() - begun, rows);
   moved_.insert(changed.begin(), changed.end());
   return core::ok();
@@ -101,7 +102,7 @@ core::Status CurvesFeed::Reading::tidy() {
   }
   const auto gone = store_.forget(now - feed_.config_.keep, feed_.config_.max_curve_bytes.count,
                                   kCurvesForgotten);
-  if (!gone) return gone.error();
+  if (!gone) return feed_.failed(gone.error());
   if (*gone < kCurvesForgotten) tidied_ = now;
   return core::ok();
 }
@@ -143,8 +144,14 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
       if (auto status = commit(**source); !status) return status;
     }
     tick();
-    if (all) feed_.stand("");
-    feed_.figures_.turn(feed_.clock_.now(), (*source)->at_end());
+    if (const std::string why = feed_.condition_.condemned(); !why.empty())
+      return core::Error{core::Code::data_loss, why};
+    const bool at_end = (*source)->at_end();
+    if (at_end) {
+      feed_.current_ = true;
+      feed_.condition_.is_written();
+    }
+    feed_.figures_.turn(feed_.clock_.now(), at_end);
     if (auto status = tidy(); !status) return status;
   }
   return core::ok();
@@ -160,7 +167,8 @@ CurvesFeed::CurvesFeed(const AppConfig& config, ingest::Transport& transport,
       clock_(clock),
       log_(log),
       hub_(hub),
-      figures_(telemetry, "curves", path_) {
+      figures_(telemetry, "curves", path_),
+      condition_("curves", "curves_begun_anew", clock, log) {
   if (!config_.enabled) return;
   thread_ = std::jthread([this](const std::stop_token& stop) {
     pthread_setname_np(pthread_self(), "tocsin-curves");
@@ -170,17 +178,27 @@ CurvesFeed::CurvesFeed(const AppConfig& config, ingest::Transport& transport,
 
 CurvesFeed::~CurvesFeed() = default;  // asks the thread to stop, and joins it
 
-void CurvesFeed::stand(std::string trouble) {
-  const core::MutexLock lock(mutex_);
-  trouble_ = std::move(trouble);
+// Of the store itself: what it cannot read any more it is not gone on with.
+core::Error CurvesFeed::failed(const core::Error& error) {
+  if (error.code == core::Code::data_loss) condition_.condemn(error.message);
+  return error;
+}
+
+core::Value CurvesFeed::condition() const {
+  return config_.enabled ? condition_.value() : core::Value();
 }
 
 core::Result<std::unique_ptr<insights::SeriesReader>> CurvesFeed::reader() const {
   if (!config_.enabled) return core::unavailable("insights.enabled is false: nothing is kept");
+  const insights::DamageHook hook = condition_.hook_of_reader();
   auto opened = insights::SeriesReader::open(path_);
-  if (opened) return opened;
-  const core::MutexLock lock(mutex_);
-  return core::unavailable(trouble_.empty() ? opened.error().message : trouble_);
+  if (opened) {
+    (*opened)->tell_damage(hook);
+    return opened;
+  }
+  if (opened.error().code == core::Code::data_loss) hook(opened.error().message);
+  const std::string trouble = condition_.trouble();
+  return core::unavailable(trouble.empty() ? opened.error().message : trouble);
 }
 
 void CurvesFeed::run(const std::stop_token& stop) {
@@ -192,8 +210,10 @@ void CurvesFeed::run(const std::stop_token& stop) {
       figures_.stand(false);
       const std::string& why = status.error().message;
       if (std::exchange(told, why) != why) log_.warn("curves_failed", {{"error", why}});
-      stand(why);
+      current_ = false;
+      condition_.stopped(status.error());
     }
+    if (!condition_.condemned().empty()) continue;  // another file is begun at once
     const core::MutexLock lock(quiet);
     wake.wait_for(quiet, stop, kPauseOfCurves, [] { return false; });
   }
@@ -201,13 +221,15 @@ void CurvesFeed::run(const std::stop_token& stop) {
 
 core::Status CurvesFeed::follow(const std::stop_token& stop) {
   if (auto reached = transport_.ping(5s); !reached) return reached.error();
-  std::string moved;
-  auto store = insights::SeriesWriter::open(path_, source_, moved);
-  if (!moved.empty())
-    log_.warn("curves_begun_anew",
-              {{"store", path_}, {"moved_to", path_ + ".aside"}, {"error", moved}});
+  insights::SetAside moved;
+  auto store = insights::SeriesWriter::open(path_, source_, moved, condition_.condemned());
+  condition_.opened(path_, moved);
+  if (!moved.moved_to.empty()) hold_.let_go();
+  hold_.take(path_);
   if (!store) return store.error();
-  return Reading(*this, **store).go(stop);
+  const auto status = Reading(*this, **store).go(stop);
+  if (status) hold_.let_go();  // so that the writer, which ends last, empties the write-ahead log
+  return status;
 }
 
 }  // namespace tocsin::app

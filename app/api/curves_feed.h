@@ -1,18 +1,20 @@
 // The topic of telemetry, read as nobody, into the store of series that curves are drawn from.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
 
+#include "app/api/store_condition.h"
 #include "app/api/store_figures.h"
 #include "app/api/stream_hub.h"
 #include "app/config/app_config.h"
 #include "core/clock.h"
 #include "core/log.h"
-#include "core/mutex.h"
 #include "core/result.h"
 #include "core/telemetry.h"
+#include "core/value.h"
 #include "ingest/ingest.h"
 #include "insights/insights.h"
 
@@ -31,12 +33,18 @@ class CurvesFeed {
 
   /// unavailable: it is off, or nothing can be read at present, and why.
   [[nodiscard]] core::Result<std::unique_ptr<insights::SeriesReader>> reader() const;
+  /// Whether the topic was read to its end.
+  [[nodiscard]] bool current() const { return current_; }
+  /// As that of InsightsFeed.
+  [[nodiscard]] core::Value condition() const;
+  /// Why the store is not written; empty: it is, or nobody has tried yet.
+  [[nodiscard]] std::string trouble() const { return condition_.trouble(); }
 
  private:
   class Reading;
   void run(const std::stop_token& stop);
   core::Status follow(const std::stop_token& stop);
-  void stand(std::string trouble);
+  core::Error failed(const core::Error& error);
 
   insights::Config config_;
   std::string path_;
@@ -45,9 +53,10 @@ class CurvesFeed {
   const core::Clock& clock_;
   core::Log& log_;
   StreamHub& hub_;
-  StoreFigures figures_;  // of the thread
-  mutable core::Mutex mutex_;
-  std::string trouble_ GUARDED_BY(mutex_);
+  StoreFigures figures_;      // of the thread
+  insights::StoreHold hold_;  // the same
+  mutable StoreCondition condition_;
+  std::atomic<bool> current_ = false;
   std::jthread thread_;
 };
 

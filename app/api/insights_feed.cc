@@ -137,7 +137,8 @@ core::Status InsightsFeed::Reading::commit(const core::RecordSource& source) {
   std::erase_if(positions, [](const core::Position& one) { return one.next < 0; });
   const std::set<std::string> changed = store_.changed();
   const core::Duration begun = feed_.clock_.monotonic();
-  if (auto status = store_.commit(positions); !status) return status;
+  if (auto status = store_.commit(positions); !status) return feed_.failed(status.error());
+  feed_.condition_.is_written();
   feed_.figures_.committed(feed_.clock_.monotonic() - begun, 0);
   for (const std::string& run : changed) {
     const auto uid = core::parse_run_uid(run);
@@ -168,13 +169,15 @@ core::Status InsightsFeed::Reading::go(const std::stop_token& stop) {
       uncommitted_ = 0;
     }
     const bool at_end = read && *read == 0 && (*source)->at_end();
-    if (at_end) feed_.stand(true, "");
+    if (at_end) feed_.is_current();
+    if (const std::string why = feed_.condition_.condemned(); !why.empty())
+      return core::Error{core::Code::data_loss, why};
     feed_.figures_.turn(feed_.clock_.now(), at_end);
     const core::WallTime now = feed_.clock_.now();
     if (now - tidied_ < kForgetEvery) continue;
     const auto gone =
         store_.forget(now - feed_.config_.keep, feed_.config_.max_bytes.count, kMostForgotten);
-    if (!gone) return gone.error();
+    if (!gone) return feed_.failed(gone.error());
     if (*gone < kMostForgotten) tidied_ = now;
   }
   return core::ok();
@@ -191,7 +194,8 @@ InsightsFeed::InsightsFeed(const AppConfig& config, ingest::Transport& transport
       clock_(clock),
       log_(log),
       hub_(hub),
-      figures_(telemetry, "events", path_) {
+      figures_(telemetry, "events", path_),
+      condition_("events", "insights_begun_anew", clock, log) {
   if (!config_.enabled) return;
   thread_ = std::jthread([this](const std::stop_token& stop) {
     pthread_setname_np(pthread_self(), "tocsin-insights");
@@ -201,21 +205,31 @@ InsightsFeed::InsightsFeed(const AppConfig& config, ingest::Transport& transport
 
 InsightsFeed::~InsightsFeed() = default;  // asks the thread to stop, and joins it
 
-void InsightsFeed::stand(bool current, std::string trouble) {
-  const core::MutexLock lock(mutex_);
-  standing_ = {current, std::move(trouble)};
+// Of the store itself: what it cannot read any more it is not gone on with.
+core::Error InsightsFeed::failed(const core::Error& error) {
+  if (error.code == core::Code::data_loss) condition_.condemn(error.message);
+  return error;
 }
 
-InsightsFeed::Standing InsightsFeed::standing() const {
-  const core::MutexLock lock(mutex_);
-  return standing_;
+void InsightsFeed::is_current() {
+  current_ = true;
+  condition_.is_written();
+}
+
+core::Value InsightsFeed::condition() const {
+  return config_.enabled ? condition_.value() : core::Value();
 }
 
 core::Result<std::unique_ptr<insights::EventReader>> InsightsFeed::reader() const {
   if (!config_.enabled) return core::unavailable("insights.enabled is false: nothing is kept");
+  const insights::DamageHook hook = condition_.hook_of_reader();
   auto opened = insights::EventReader::open(path_);
-  if (opened) return opened;
-  const std::string trouble = standing().trouble;
+  if (opened) {
+    (*opened)->tell_damage(hook);
+    return opened;
+  }
+  if (opened.error().code == core::Code::data_loss) hook(opened.error().message);
+  const std::string trouble = condition_.trouble();
   return core::unavailable(trouble.empty() ? opened.error().message : trouble);
 }
 
@@ -228,8 +242,10 @@ void InsightsFeed::run(const std::stop_token& stop) {
       figures_.stand(false);
       const std::string& why = status.error().message;
       if (std::exchange(told, why) != why) log_.warn("insights_failed", {{"error", why}});
-      stand(false, why);
+      current_ = false;
+      condition_.stopped(status.error());
     }
+    if (!condition_.condemned().empty()) continue;  // another file is begun at once
     const core::MutexLock lock(quiet);
     wake.wait_for(quiet, stop, kPauseOfReading, [] { return false; });
   }
@@ -237,13 +253,15 @@ void InsightsFeed::run(const std::stop_token& stop) {
 
 core::Status InsightsFeed::follow(const std::stop_token& stop) {
   if (auto reached = transport_.ping(5s); !reached) return reached.error();
-  std::string moved;
-  auto store = insights::EventWriter::open(path_, source_, moved);
-  if (!moved.empty())
-    log_.warn("insights_begun_anew",
-              {{"store", path_}, {"moved_to", path_ + ".aside"}, {"error", moved}});
+  insights::SetAside moved;
+  auto store = insights::EventWriter::open(path_, source_, moved, condition_.condemned());
+  condition_.opened(path_, moved);
+  if (!moved.moved_to.empty()) hold_.let_go();
+  hold_.take(path_);
   if (!store) return store.error();
-  return Reading(*this, **store).go(stop);
+  const auto status = Reading(*this, **store).go(stop);
+  if (status) hold_.let_go();  // so that the writer, which ends last, empties the write-ahead log
+  return status;
 }
 
 }  // namespace tocsin::app

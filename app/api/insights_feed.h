@@ -1,19 +1,21 @@
 // The topics, read as nobody, into the store that pages and the API look back with.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
 
+#include "app/api/store_condition.h"
 #include "app/api/store_figures.h"
 #include "app/api/stream_hub.h"
 #include "app/config/app_config.h"
 #include "app/config/insights_place.h"
 #include "core/clock.h"
 #include "core/log.h"
-#include "core/mutex.h"
 #include "core/result.h"
 #include "core/telemetry.h"
+#include "core/value.h"
 #include "ingest/ingest.h"
 #include "insights/insights.h"
 
@@ -32,17 +34,19 @@ class InsightsFeed {
 
   /// unavailable: it is off, or nothing can be read at present, and why.
   [[nodiscard]] core::Result<std::unique_ptr<insights::EventReader>> reader() const;
-  struct Standing {
-    bool current = false;  // the topics were read to their end
-    std::string trouble;   // empty: there is none
-  };
-  [[nodiscard]] Standing standing() const;
+  /// Whether the topics were read to their end.
+  [[nodiscard]] bool current() const { return current_; }
+  /// How the store stands, for GET /api/v1/status; null: it is off.
+  [[nodiscard]] core::Value condition() const;
+  /// Why the store is not written; empty: it is, or nobody has tried yet.
+  [[nodiscard]] std::string trouble() const { return condition_.trouble(); }
 
  private:
   class Reading;
   void run(const std::stop_token& stop);
   core::Status follow(const std::stop_token& stop);
-  void stand(bool current, std::string trouble);
+  core::Error failed(const core::Error& error);
+  void is_current();
 
   insights::Config config_;
   std::string path_;
@@ -52,9 +56,10 @@ class InsightsFeed {
   const core::Clock& clock_;
   core::Log& log_;
   StreamHub& hub_;
-  StoreFigures figures_;  // of the thread
-  mutable core::Mutex mutex_;
-  Standing standing_ GUARDED_BY(mutex_);
+  StoreFigures figures_;      // of the thread
+  insights::StoreHold hold_;  // the same
+  mutable StoreCondition condition_;
+  std::atomic<bool> current_ = false;
   std::jthread thread_;
 };
 

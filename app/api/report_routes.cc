@@ -68,7 +68,7 @@ core::Result<report::RunReport> asked_report(ApiDesk& desk, const std::string& a
   const auto line = (*store)->run(asked);
   auto events = line ? (*store)->events_of(line->uid) : std::vector<insights::KeptRecord>{};
   if (const auto status = (*store)->failure(); !status) return status.error();
-  auto report = stored_report(events, "the server's store", desk.insights.standing().current);
+  auto report = stored_report(events, "the server's store", desk.insights.current());
   if (!report) {
     return core::Error{core::Code::not_found,
                        "no run, or more than one, has a uid that begins with \"" +

@@ -66,7 +66,7 @@ HttpAnswer list_runs(ApiDesk& desk, const ApiCall& call) {
   }
   if (const auto status = (*store)->failure(); !status) return problem(status.error());
   return std::move(*page).answer(call.request, {{"as_of", core::to_rfc3339(desk.clock.now())},
-                                                {"current", desk.insights.standing().current}});
+                                                {"current", desk.insights.current()}});
 }
 
 // The run that a path names, and everything of it; nullopt: `refusal` says why.

@@ -13,6 +13,16 @@ using core::ValueMap;
 
 constexpr std::size_t kMostOfASession = 4096;
 
+// Paths of this machine and errors are told to those who may read here.
+Value stores_value(const ApiDesk& desk, const Principal& who) {
+  core::ValueList out;
+  if (who.by == KnownBy::nothing) return {};
+  for (Value one : {desk.insights.condition(), desk.curves.condition()}) {
+    if (!one.is_null()) out.push_back(std::move(one));
+  }
+  return out;
+}
+
 HttpAnswer show_status(ApiDesk& desk, const ApiCall& call) {
   const Principal& who = call.who;
   // Where a person at this machine finds the token: told to those who may read here.
@@ -27,7 +37,8 @@ HttpAnswer show_status(ApiDesk& desk, const ApiCall& call) {
                                                        {"role", std::string(to_string(who.role))},
                                                        {"by", std::string(to_string(who.by))}}},
                                       {"csrf", who.csrf.empty() ? Value() : Value(who.csrf)},
-                                      {"token_file", file.empty() ? Value() : Value(file)}}) +
+                                      {"token_file", file.empty() ? Value() : Value(file)},
+                                      {"stores", stores_value(desk, who)}}) +
                    "\n"};
 }
 

@@ -290,6 +290,34 @@ constexpr std::array kHelp{
                 "2   wrong usage\n"
                 "4   nothing could be copied\n",
                 "tocsin journal salvage ./tocsin-data ./rescued\n"},
+    CommandHelp{"insights", "Check, measure or rebuild the stores behind the page", kChoose,
+                "tocsin insights check\n"
+                "tocsin insights stats --output json\n"
+                "tocsin insights rebuild\n"},
+    CommandHelp{"insights check", "Read both stores of the page in full and report damage",
+                "0   no damage\n"
+                "1   damage found\n"
+                "2   wrong usage\n"
+                "3   the configuration has errors\n"
+                "4   a store is missing or cannot be opened\n",
+                "tocsin insights check\n"
+                "tocsin insights check ./tocsin-data --output json\n"},
+    CommandHelp{"insights stats", "Show what the stores of the page hold and what it costs",
+                "0   shown\n"
+                "2   wrong usage\n"
+                "3   the configuration has errors\n"
+                "4   a store is missing or cannot be read\n",
+                "tocsin insights stats\n"
+                "tocsin insights stats ./tocsin-data --output json\n"},
+    CommandHelp{"insights rebuild",
+                "Replace the stores of the page with new ones, filled from the topics",
+                "0   the new stores are in place\n"
+                "1   the topics have dropped runs that the old stores have; nothing was changed\n"
+                "2   wrong usage\n"
+                "3   the configuration has errors\n"
+                "4   a store is in use, or the topics cannot be read\n",
+                "tocsin insights rebuild\n"
+                "tocsin insights rebuild --drop-lost\n"},
     CommandHelp{
         "run", "Run a training command, watch it, and report how it ended",
         "n      the command's own exit code\n"

@@ -15,6 +15,7 @@ using namespace tocsin::app;
 
 int run(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error code of write(), nothing to die of
+  std::signal(SIGXFSZ, SIG_IGN);  // so is a limit of files that is reached
   CLI::App app;
   CommandRun work;
   declare_command_line(app, work);

@@ -163,6 +163,7 @@ void tell(const std::string& words) { std::fprintf(stderr, "tocsin: %s\n", words
   arguments.push_back(nullptr);
   setenv("TOCSIN_ATTACH", std::to_string(getpid()).c_str(), 1);  // the process that speaks for us
   std::signal(SIGPIPE, SIG_DFL);  // ours is ignored, and that would be inherited
+  std::signal(SIGXFSZ, SIG_DFL);  // the same
   sigprocmask(SIG_SETMASK, &mask, nullptr);
   execvp(arguments[0], arguments.data());
   const int why = errno;

@@ -58,6 +58,7 @@ std::array<char, 4> length_of(std::size_t size) {
   sigemptyset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
   std::signal(SIGPIPE, SIG_DFL);
+  std::signal(SIGXFSZ, SIG_DFL);
   execvpe(command[0], command, environment);
   const char* why = std::strerror(errno);
   (void)!write(STDERR_FILENO, command[0], std::strlen(command[0]));

@@ -31,7 +31,7 @@ core::Result<std::unique_ptr<insights::SeriesReader>> RecordedCurves::reader() c
 }
 
 core::Status RecordedCurves::read(ingest::Transport& transport, const core::RunUid& run) {
-  std::string moved;
+  insights::SetAside moved;
   auto store = insights::SeriesWriter::open(folder_ / "curves.db", "report", moved);
   if (!store) return store.error();
   ingest::JsonScalarDecoder json;

@@ -35,9 +35,10 @@ SeriesReader::SeriesReader(std::unique_ptr<StoreDatabase> database)
 SeriesReader::~SeriesReader() = default;
 
 core::Status SeriesReader::failure() {
-  if (std::exchange(damaged_, false))
-    return core::Error{core::Code::data_loss, "the store of series is damaged"};
-  return database_->failure();
+  if (std::exchange(damaged_, false)) database_->found_damage();
+  auto out = database_->failure();
+  if (!out && out.error().code == core::Code::data_loss && damage_) damage_(out.error().message);
+  return out;
 }
 
 core::Result<std::unique_ptr<SeriesReader>> SeriesReader::open(const std::string& path) {
@@ -46,9 +47,9 @@ core::Result<std::unique_ptr<SeriesReader>> SeriesReader::open(const std::string
   auto database = StoreDatabase::open(path, false);
   if (!database) return database.error();
   (*database)->run("BEGIN");
-  // The writer may be about to make it.
-  if ((*database)->number("SELECT count(*) FROM sqlite_master") == 0)
-    return core::unavailable("nothing is kept yet");
+  const bool empty = (*database)->number("SELECT count(*) FROM sqlite_master") == 0;
+  if (const auto status = (*database)->failure(); !status) return status.error();
+  if (empty) return core::unavailable("nothing is kept yet");  // the writer may be about to make it
   return std::unique_ptr<SeriesReader>(new SeriesReader(std::move(*database)));
 }
 
@@ -306,6 +307,8 @@ std::optional<double> SeriesReader::last(const FamilyLine& family, std::size_t c
   });
   return out;
 }
+
+std::int64_t SeriesReader::pages_read() const { return database_->pages_read(); }
 
 SeriesSize SeriesReader::size() {
   SeriesSize out;

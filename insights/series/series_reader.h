@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/codes.h"
@@ -16,6 +17,7 @@
 #include "insights/series/column_codec.h"
 #include "insights/series/loss_line.h"
 #include "insights/series/series_schema.h"
+#include "insights/store/set_aside.h"
 
 namespace tocsin::insights {
 
@@ -143,8 +145,12 @@ class SeriesReader {
   /// Whether spans of the run, or samples of the node, gave way to newer ones.
   bool bulk_gone(const std::string& owner);
   SeriesSize size();
+  /// Pages that were read from the file so far: what a question costs, whatever machine it is.
+  [[nodiscard]] std::int64_t pages_read() const;
   /// What failed while reading, if anything did.
   core::Status failure();
+  /// failure() tells `damage` if the file is damaged.
+  void tell_damage(DamageHook damage) { damage_ = std::move(damage); }
 
  private:
   explicit SeriesReader(std::unique_ptr<StoreDatabase> database);
@@ -157,6 +163,7 @@ class SeriesReader {
   void add_blocks(const FamilyLine& family, std::size_t column, std::int64_t lo, std::int64_t hi,
                   std::int64_t stored, std::int64_t level, BucketVisit out);
 
+  DamageHook damage_;
   std::unique_ptr<StoreDatabase> database_;
   std::unique_ptr<Questions> ask_;
   bool damaged_ = false;

@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <system_error>
 
+#include "insights/series/pyramid.h"
 #include "insights/series/series_statements.h"
 #include "insights/store/database.h"
+#include "insights/store/set_aside.h"
 #include "insights/store/store_lock.h"
 
 namespace tocsin::insights {
@@ -25,7 +27,7 @@ core::Result<std::unique_ptr<StoreDatabase>> open_series(const std::string& path
   {
     StoreStatement get = (*made)->prepare("SELECT value FROM meta WHERE key = 'source'");
     if (get.next() && get.text(0) != source)
-      return core::Error{core::Code::data_loss, "it is of another place: " + get.text(0)};
+      return core::Error{core::Code::failed_precondition, "it is of another place: " + get.text(0)};
   }
   StoreStatement put = (*made)->prepare("INSERT OR REPLACE INTO meta VALUES ('source', ?)");
   put.bind(1, source).run();
@@ -47,13 +49,6 @@ std::int64_t lowest_level(const SeriesRows& rows) {
       std::bit_width(static_cast<std::uint64_t>(kUsualStrides * capped - 1)));
 }
 
-Buckets buckets_of(const SeriesRows& rows, std::size_t column, std::int64_t level) {
-  Buckets out;
-  for (std::size_t at = 0; at < rows.size(); ++at)
-    out[rows.x[at] >> level].add(rows.x[at], rows.columns[column][at]);
-  return out;
-}
-
 }  // namespace
 
 std::size_t SeriesWriter::HashOfKey::operator()(const FamilyKey& key) const noexcept {
@@ -66,20 +61,15 @@ std::size_t SeriesWriter::HashOfKey::operator()(const FamilyKey& key) const noex
 
 core::Result<std::unique_ptr<SeriesWriter>> SeriesWriter::open(const std::string& path,
                                                                std::string_view source,
-                                                               std::string& moved) {
+                                                               SetAside& moved,
+                                                               const std::string& condemned) {
   std::error_code ignored;
   if (fs::path(path).has_parent_path())
     fs::create_directories(fs::path(path).parent_path(), ignored);
   auto lock = StoreLock::take(path);
   if (!lock) return lock.error();
-  auto database = open_series(path, source);
-  const bool other = !database && (database.error().code == core::Code::data_loss ||
-                                   database.error().message.starts_with("its tables"));
-  if (other) {
-    moved = database.error().message;
-    move_store_aside(path);
-    database = open_series(path, source);
-  }
+  auto database = open_or_begin_anew(
+      path, condemned, [&] { return open_series(path, source); }, moved);
   if (!database) return database.error();
   return std::unique_ptr<SeriesWriter>(new SeriesWriter(std::move(*database), std::move(*lock)));
 }
@@ -263,7 +253,11 @@ SeriesRows SeriesWriter::pieces_of(const Family& family) {
   do_->get_pieces.bind(1, family.id);
   while (do_->get_pieces.next()) {
     const auto rows = decode_rows(do_->get_pieces.text(0));
-    if (rows && rows->columns.size() == out.columns.size()) out.append(*rows, 0, rows->size());
+    if (rows && rows->columns.size() == out.columns.size()) {
+      out.append(*rows, 0, rows->size());
+    } else {
+      database_->found_damage();
+    }
   }
   do_->get_pieces.reset();
   do_->gone_pieces.bind(1, family.id).run();
@@ -295,22 +289,16 @@ void SeriesWriter::roll(const Family& family, std::size_t column,
     if (!fresh) return found->second;
     StoreStatement& get = do_->get_block;
     get.bind(1, family.id).bind(2, column_number).bind(3, level).bind(4, block);
-    if (get.next()) decode_block(get.text(0), block * kBlockBuckets, found->second);
+    if (get.next() && !decode_block(get.text(0), block * kBlockBuckets, found->second))
+      database_->found_damage();
     get.reset();
     return found->second;
   };
   for (const SeriesRows& chunk : chunks) {
-    Buckets part = buckets_of(chunk, column, family.k0);
-    for (std::int64_t step = 0; step < kLevels; ++step) {
-      const std::int64_t level = family.k0 + step * kLevelStep;
-      if (step > 0) {
-        Buckets wider;
-        for (const auto& entry : part) wider[entry.first >> kLevelStep].append(entry.second);
-        part = std::move(wider);
-      }
-      for (const auto& entry : part)
-        block_at(level, entry.first / kBlockBuckets)[entry.first].append(entry.second);
-    }
+    visit_rolled(chunk, column, family.k0,
+                 [&](std::int64_t level, std::int64_t at, const Bucket& part) {
+                   block_at(level, at / kBlockBuckets)[at].append(part);
+                 });
   }
   for (const auto& entry : blocks) {
     const std::int64_t level = entry.first.first;

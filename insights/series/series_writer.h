@@ -20,6 +20,7 @@
 #include "core/time.h"
 #include "insights/series/column_codec.h"
 #include "insights/series/series_schema.h"
+#include "insights/store/set_aside.h"
 
 namespace tocsin::insights {
 
@@ -60,8 +61,8 @@ class SeriesWriter {
 
   /// As EventWriter::open.
   static core::Result<std::unique_ptr<SeriesWriter>> open(const std::string& path,
-                                                          std::string_view source,
-                                                          std::string& moved);
+                                                          std::string_view source, SetAside& moved,
+                                                          const std::string& condemned = "");
   ~SeriesWriter();
   SeriesWriter(const SeriesWriter&) = delete;
   SeriesWriter& operator=(const SeriesWriter&) = delete;

@@ -1,5 +1,7 @@
 #include "insights/store/database.h"
 
+#include <cerrno>
+#include <system_error>
 #include <utility>
 
 namespace tocsin::insights {
@@ -9,7 +11,37 @@ constexpr int kWaitForWriterMs = 2000;
 
 bool is_damage(int code) { return code == SQLITE_CORRUPT || code == SQLITE_NOTADB; }
 
+// SQLite tells a full disk by a code of its own, but neither a quota nor a limit of files.
+bool lacks_room(const StoreFailure& failed) {
+  if (failed.code == SQLITE_FULL) return true;
+  const bool by_system = failed.code == SQLITE_IOERR || failed.code == SQLITE_CANTOPEN;
+  return by_system &&
+         (failed.system == ENOSPC || failed.system == EDQUOT || failed.system == EFBIG);
+}
+
+// A commit that fails does not leave the system's error with the connection: the file that it wrote has it.
+int last_errno(sqlite3* handle) {
+  if (const int told = sqlite3_system_errno(handle); told != 0) return told;
+  for (const int which : {SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER}) {
+    sqlite3_file* file = nullptr;
+    int found = 0;
+    if (sqlite3_file_control(handle, "main", which, &file) != SQLITE_OK || file == nullptr ||
+        file->pMethods == nullptr)
+      continue;
+    if (file->pMethods->xFileControl(file, SQLITE_FCNTL_LAST_ERRNO, &found) == SQLITE_OK &&
+        found != 0)
+      return found;
+  }
+  return 0;
+}
+
 }  // namespace
+
+void StoreFailure::note(int result, sqlite3* handle) {
+  if (code != SQLITE_OK) return;
+  code = result & 0xff;
+  system = handle == nullptr ? 0 : last_errno(handle);
+}
 
 StoreStatement& StoreStatement::bind(int at, std::int64_t value) {
   sqlite3_bind_int64(statement_.get(), at, value);
@@ -39,7 +71,7 @@ bool StoreStatement::next() {
   if (!statement_) return false;
   const int code = sqlite3_step(statement_.get());
   if (code == SQLITE_ROW) return true;
-  if (code != SQLITE_DONE && *failed_ == SQLITE_OK) *failed_ = code;
+  if (code != SQLITE_DONE) failed_->note(code, sqlite3_db_handle(statement_.get()));
   return false;
 }
 
@@ -77,9 +109,12 @@ core::Result<std::unique_ptr<StoreDatabase>> StoreDatabase::open(const std::stri
                     SQLITE_OPEN_NOMUTEX;
   if (const int code = sqlite3_open_v2(path.c_str(), &out->handle_, flags, nullptr);
       code != SQLITE_OK) {
-    return core::unavailable(path + ": " + sqlite3_errstr(code));
+    out->failed_.note(code, out->handle_);
+    return out->failure().error();
   }
   sqlite3_busy_timeout(out->handle_, kWaitForWriterMs);
+  // A reader that closes last would empty the log of a file that has taken the place of its own.
+  if (!write) sqlite3_db_config(out->handle_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   // A writer finds the pages of its indices in memory, and writes a page that changes often once.
   out->run(write ? "PRAGMA cache_size = -32768; PRAGMA wal_autocheckpoint = 8192"
                  : "PRAGMA query_only = 1");
@@ -94,7 +129,7 @@ StoreStatement StoreDatabase::prepare(std::string_view sql) {
   sqlite3_stmt* made = nullptr;
   const int code =
       sqlite3_prepare_v2(handle_, sql.data(), static_cast<int>(sql.size()), &made, nullptr);
-  if (code != SQLITE_OK && failed_ == SQLITE_OK) failed_ = code;
+  if (code != SQLITE_OK) failed_.note(code, handle_);
   out.statement_.reset(made);
   out.failed_ = &failed_;
   return out;
@@ -102,7 +137,7 @@ StoreStatement StoreDatabase::prepare(std::string_view sql) {
 
 void StoreDatabase::run(const char* sql) {
   const int code = sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr);
-  if (code != SQLITE_OK && failed_ == SQLITE_OK) failed_ = code;
+  if (code != SQLITE_OK) failed_.note(code, handle_);
 }
 
 std::int64_t StoreDatabase::number(std::string_view sql) {
@@ -110,11 +145,22 @@ std::int64_t StoreDatabase::number(std::string_view sql) {
   return statement.next() ? statement.integer(0) : 0;
 }
 
+std::int64_t StoreDatabase::pages_read() const {
+  int now = 0;
+  int most = 0;
+  sqlite3_db_status(handle_, SQLITE_DBSTATUS_CACHE_MISS, &now, &most, 0);
+  return now;
+}
+
 core::Status StoreDatabase::failure() {
-  const int code = std::exchange(failed_, SQLITE_OK);
-  if (code == SQLITE_OK) return core::ok();
-  const std::string what = path_ + ": " + sqlite3_errstr(code);
-  if (is_damage(code & 0xff)) return core::Error{core::Code::data_loss, what};
+  const StoreFailure failed = std::exchange(failed_, StoreFailure());
+  if (failed.code == SQLITE_OK) return core::ok();
+  std::string what = path_ + ": " + sqlite3_errstr(failed.code);
+  const bool by_system = failed.code == SQLITE_IOERR || failed.code == SQLITE_CANTOPEN;
+  if (by_system && failed.system != 0)
+    what += " (" + std::generic_category().message(failed.system) + ")";
+  if (is_damage(failed.code)) return core::Error{core::Code::data_loss, what};
+  if (lacks_room(failed)) return core::Error{core::Code::resource_exhausted, what};
   return core::unavailable(what);
 }
 

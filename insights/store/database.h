@@ -13,6 +13,13 @@
 
 namespace tocsin::insights {
 
+/// The first result that was an error, and what the system said of it.
+struct StoreFailure {
+  int code = SQLITE_OK;
+  int system = 0;
+  void note(int result, sqlite3* handle);
+};
+
 /// A prepared statement. Parameters count from 1, columns from 0. What is bound is copied.
 class StoreStatement {
  public:
@@ -38,7 +45,7 @@ class StoreStatement {
     void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
   };
   std::unique_ptr<sqlite3_stmt, Finalizer> statement_;
-  int* failed_ = nullptr;  // of the database: the first result that was an error
+  StoreFailure* failed_ = nullptr;  // of the database
 };
 
 /// Not thread-safe.
@@ -58,14 +65,19 @@ class StoreDatabase {
   /// How many rows the last statement changed.
   [[nodiscard]] std::int64_t changes() const { return sqlite3_changes64(handle_); }
   [[nodiscard]] std::int64_t last_row() const { return sqlite3_last_insert_rowid(handle_); }
-  /// What has failed since the last call, in SQLite's words.
+  /// Pages that were not in memory and had to be read.
+  [[nodiscard]] std::int64_t pages_read() const;
+  /// What has failed since the last call, in SQLite's words. data_loss: the file is damaged.
+  /// resource_exhausted: the disk has no room, or a quota or limit of files is reached.
   core::Status failure();
+  /// Bytes in a row are not what was written: failure() says so, unless something failed before.
+  void found_damage() { failed_.note(SQLITE_CORRUPT, nullptr); }
 
  private:
   explicit StoreDatabase(std::string path) : path_(std::move(path)) {}
   std::string path_;
   sqlite3* handle_ = nullptr;
-  int failed_ = SQLITE_OK;
+  StoreFailure failed_;
 };
 
 }  // namespace tocsin::insights

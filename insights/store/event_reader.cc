@@ -81,7 +81,11 @@ std::string asked_with(std::string_view columns, std::string_view rest) {
 EventReader::EventReader(std::unique_ptr<StoreDatabase> database)
     : database_(std::move(database)) {}
 EventReader::~EventReader() = default;
-core::Status EventReader::failure() { return database_->failure(); }
+core::Status EventReader::failure() {
+  auto out = database_->failure();
+  if (!out && out.error().code == core::Code::data_loss && damage_) damage_(out.error().message);
+  return out;
+}
 
 core::Result<std::unique_ptr<EventReader>> EventReader::open(const std::string& path) {
   std::error_code unknown;

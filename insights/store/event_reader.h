@@ -8,11 +8,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/identity.h"
 #include "core/result.h"
 #include "insights/store/kept_record.h"
+#include "insights/store/set_aside.h"
 
 namespace tocsin::insights {
 
@@ -91,11 +93,14 @@ class EventReader {
   StoreSize size();
   /// What failed while reading, if anything did.
   core::Status failure();
+  /// failure() tells `damage` if the file is damaged.
+  void tell_damage(DamageHook damage) { damage_ = std::move(damage); }
   ~EventReader();
 
  private:
   explicit EventReader(std::unique_ptr<StoreDatabase> database);
   std::vector<KeptRecord> records(StoreStatement& statement);
+  DamageHook damage_;
   std::unique_ptr<StoreDatabase> database_;
 };
 

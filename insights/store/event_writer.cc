@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "insights/store/database.h"
 #include "insights/store/schema.h"
+#include "insights/store/set_aside.h"
 #include "insights/store/store_lock.h"
 
 namespace tocsin::insights {
@@ -43,7 +44,7 @@ core::Result<std::unique_ptr<StoreDatabase>> open_prepared(const std::string& pa
   if (auto status = prepare_store(**made); !status) return status.error();
   StoreStatement get = (*made)->prepare("SELECT value FROM meta WHERE key = 'source'");
   if (get.next() && get.text(0) != source)
-    return core::Error{core::Code::data_loss, "it is of another place: " + get.text(0)};
+    return core::Error{core::Code::failed_precondition, "it is of another place: " + get.text(0)};
   get = StoreStatement();
   StoreStatement put = (*made)->prepare("INSERT OR REPLACE INTO meta VALUES ('source', ?)");
   put.bind(1, source).run();
@@ -55,20 +56,15 @@ core::Result<std::unique_ptr<StoreDatabase>> open_prepared(const std::string& pa
 
 core::Result<std::unique_ptr<EventWriter>> EventWriter::open(const std::string& path,
                                                              std::string_view source,
-                                                             std::string& moved) {
+                                                             SetAside& moved,
+                                                             const std::string& condemned) {
   std::error_code ignored;
   if (fs::path(path).has_parent_path())
     fs::create_directories(fs::path(path).parent_path(), ignored);
   auto lock = StoreLock::take(path);
   if (!lock) return lock.error();
-  auto database = open_prepared(path, source);
-  const bool other = !database && (database.error().code == core::Code::data_loss ||
-                                   database.error().message.starts_with("its tables"));
-  if (other) {
-    moved = database.error().message;
-    move_store_aside(path);
-    database = open_prepared(path, source);
-  }
+  auto database = open_or_begin_anew(
+      path, condemned, [&] { return open_prepared(path, source); }, moved);
   if (!database) return database.error();
   return std::unique_ptr<EventWriter>(new EventWriter(std::move(*database), std::move(*lock)));
 }

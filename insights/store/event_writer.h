@@ -16,6 +16,7 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "insights/store/kept_record.h"
+#include "insights/store/set_aside.h"
 
 namespace tocsin::insights {
 
@@ -26,12 +27,13 @@ class StoreLock;
 /// nothing.
 class EventWriter {
  public:
-  /// Opens or makes it. A file that is damaged or of another version is moved aside, named in
-  /// `moved`, and begun anew; another program's file is failed_precondition. `source`: what is read;
-  /// a store of something else is begun anew too. unavailable: another process writes it.
+  /// Opens or makes it. A file that is damaged or of another version is set aside, which `moved` tells,
+  /// and begun anew; another program's file is failed_precondition. `source`: what is read; a store of
+  /// something else is begun anew too. `condemned`: damage that was met in it; empty: none was.
+  /// unavailable: another process writes it. resource_exhausted: the disk has no room.
   static core::Result<std::unique_ptr<EventWriter>> open(const std::string& path,
-                                                         std::string_view source,
-                                                         std::string& moved);
+                                                         std::string_view source, SetAside& moved,
+                                                         const std::string& condemned = "");
   ~EventWriter();
   EventWriter(const EventWriter&) = delete;
   EventWriter& operator=(const EventWriter&) = delete;

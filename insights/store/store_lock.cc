@@ -4,9 +4,6 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <system_error>
-
 namespace tocsin::insights {
 
 core::Result<std::unique_ptr<StoreLock>> StoreLock::take(const std::string& path) {
@@ -20,12 +17,5 @@ core::Result<std::unique_ptr<StoreLock>> StoreLock::take(const std::string& path
 }
 
 StoreLock::~StoreLock() { ::close(file_); }
-
-void move_store_aside(const std::string& path) {
-  std::error_code ignored;
-  std::filesystem::rename(path, path + ".aside", ignored);
-  std::filesystem::remove(path + "-wal", ignored);
-  std::filesystem::remove(path + "-shm", ignored);
-}
 
 }  // namespace tocsin::insights

@@ -23,7 +23,4 @@ class StoreLock {
   int file_;
 };
 
-/// Renames the file to `<path>.aside`, so that it can be begun anew.
-void move_store_aside(const std::string& path);
-
 }  // namespace tocsin::insights

@@ -56,7 +56,8 @@ export interface HistoryLine {
   time: string; kind: string; text: string; detail: string | null; key?: string; severity?: string;
   state?: string; step?: number | null;
 }
-export interface Status { version: string; cluster: string; since: string; auth: string; who: { name: string; role: string }; csrf: string | null; token_file: string | null }
+export interface Status { version: string; cluster: string; since: string; auth: string; who: { name: string; role: string }; csrf: string | null; token_file: string | null; stores: StoreState[] | null }
+export interface StoreState { store: string; state: string; reason: string | null; set_aside: { time: string; file: string; damaged: boolean } | null }
 
 export class Refused extends Error {
   constructor(readonly status: number, message: string) { super(message); }

@@ -16,6 +16,7 @@ import { RulesScreen } from "./rules";
 import { RunsScreen } from "./runs";
 import { SystemScreen } from "./system";
 import { TensorsScreen } from "./tensors";
+import { StoreNotice } from "./store_notice";
 import { follow, live } from "./stream";
 import { TimelineScreen } from "./timeline";
 
@@ -46,7 +47,7 @@ function App() {
         <button type="button" class="quiet" title={`times are ${zone.value}`} onClick={turn_zone}>{zone.value === "UTC" ? "UTC" : "Local"}</button>
         <button type="button" class="quiet" aria-label={is_dark() && theme.value !== "light" ? "light theme" : "dark theme"} onClick={turn_theme}>◐</button>
         <Keys /></nav>
-      <main id="main"><Screen /></main>
+      <main id="main"><StoreNotice /><Screen /></main>
     </>
   );
 }

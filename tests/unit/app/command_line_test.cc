@@ -170,9 +170,9 @@ TEST(CommandLine, OutputJsonIsTheOneFlagForMachines) {
 
 // What is read stands at --from; the others read a file, the program itself, or nothing.
 const std::set<std::string> kReadNoRecords{
-    "init",      "check", "topics export", "rules list", "rules describe", "schema",
-    "version",   "up",    "collect",       "route",      "completion",     "run",
-    "send-test", "test",  "routes tree",   "config show"};
+    "init",      "check", "topics export", "rules list",  "rules describe",  "schema",
+    "version",   "up",    "collect",       "route",       "completion",      "run",
+    "send-test", "test",  "routes tree",   "config show", "insights rebuild"};
 
 TEST(CommandLine, FromNamesWhatIsReadEverywhere) {
   const CommandLine line;

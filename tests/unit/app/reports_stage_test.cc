@@ -82,7 +82,7 @@ class ReportsStageTest : public testing::Test {
   void stored(std::initializer_list<core::JobPhase> phases, std::uint32_t attempt) {
     store_ = folder_ / "insights.db";
     std::filesystem::create_directories(folder_);
-    std::string moved;
+    insights::SetAside moved;
     auto writer = insights::EventWriter::open(store_, "here", moved);
     ASSERT_TRUE(writer) << writer.error().message;
     std::int64_t offset = 0;

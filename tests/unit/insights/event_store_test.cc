@@ -86,7 +86,7 @@ class EventStoreTest : public ::testing::Test {
   }
 
   std::filesystem::path folder_;
-  std::string moved_;
+  SetAside moved_;
 };
 
 TEST_F(EventStoreTest, ARecordComesBackAsItWas) {
@@ -179,7 +179,7 @@ TEST_F(EventStoreTest, WhatIsNotCommittedIsGoneWithItsPositions) {
   }
   const pid_t child = fork();
   if (child == 0) {
-    std::string moved;
+    SetAside moved;
     auto store = EventWriter::open(path(), "here", moved);
     if (!store) _exit(1);
     (*store)->saw(kept(2), job(core::JobPhase::started, kNoon, 2));
@@ -206,8 +206,9 @@ TEST_F(EventStoreTest, ADamagedFileAndOneOfAnotherPlaceAreBegunAnew) {
                           << std::string(5000, 'x');
   }
   writer()->saw(kept(1), job(core::JobPhase::started, kNoon));
-  EXPECT_NE(moved_, "");
-  EXPECT_TRUE(std::filesystem::exists(path() + ".aside"));
+  EXPECT_NE(moved_.why, "");
+  EXPECT_TRUE(moved_.damaged);
+  EXPECT_TRUE(std::filesystem::exists(path() + ".damaged"));
   {
     auto store = writer();
     store->saw(kept(1), job(core::JobPhase::started, kNoon));
@@ -241,7 +242,7 @@ TEST_F(EventStoreTest, AFileOfTheVersionBeforeIsGoneOnWith) {
   }
   make_old(path());
   auto store = writer();
-  EXPECT_EQ(moved_, "");
+  EXPECT_EQ(moved_.why, "");
   EXPECT_EQ(store->positions(), (std::vector<core::Position>{{{"issues", 0}, 3}}));
   store->saw(kept(1), first);  // read again: it counts once
   store->saw(kept(3), issue("iss_2", core::IssueStatus::firing));

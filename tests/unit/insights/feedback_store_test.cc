@@ -23,7 +23,7 @@ class FeedbackStoreTest : public ::testing::Test {
     folder_ = std::filesystem::temp_directory_path() / ("feedback-" + std::to_string(getpid()));
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
-    std::string moved;
+    SetAside moved;
     auto made = EventWriter::open(path(), "here", moved);
     EXPECT_TRUE(made);
     writer_ = std::move(*made);

@@ -25,7 +25,7 @@ class SeriesFolder : public ::testing::Test {
 
   [[nodiscard]] std::string path() const { return folder_ / "curves.db"; }
   std::unique_ptr<SeriesWriter> writer() {
-    std::string moved;
+    SetAside moved;
     auto made = SeriesWriter::open(path(), "here", moved);
     EXPECT_TRUE(made) << (made ? "" : made.error().message);
     return made ? std::move(*made) : nullptr;

@@ -284,11 +284,12 @@ TEST_F(SystemStoreTest, AFileOfTheVersionBeforeIsMovedAsideAndFilledAgain) {
     ASSERT_TRUE(old);
     (*old)->run("PRAGMA user_version = 2");
   }
-  std::string moved;
+  SetAside moved;
   auto made = SeriesWriter::open(path(), "here", moved);
   ASSERT_TRUE(made);
-  EXPECT_EQ(moved, "its tables are of version 2, not 4");
+  EXPECT_EQ(moved.why, "its tables are of version 2, not 4");
   EXPECT_TRUE((*made)->positions().empty());  // it is read from the beginning
+  EXPECT_FALSE(moved.damaged);
   EXPECT_TRUE(std::filesystem::exists(path() + ".aside"));
 }
 

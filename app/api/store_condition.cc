@@ -1,0 +1,82 @@
+#include "app/api/store_condition.h"
+
+#include <filesystem>
+#include <system_error>
+
+namespace tocsin::app {
+
+using core::Value;
+using core::ValueMap;
+
+StoreCondition::StoreCondition(std::string_view store, std::string_view begun_anew,
+                               const core::Clock& clock, core::Log& log)
+    : store_(store), begun_anew_(begun_anew), clock_(clock), log_(log) {}
+
+void StoreCondition::is_written() {
+  const core::MutexLock lock(mutex_);
+  state_ = "ok";
+  trouble_.clear();
+}
+
+void StoreCondition::stopped(const core::Error& why) {
+  const core::MutexLock lock(mutex_);
+  state_ = why.code == core::Code::resource_exhausted ? "full" : "stopped";
+  trouble_ = why.message;
+}
+
+void StoreCondition::condemn_file(std::uint64_t file, const std::string& why) {
+  const core::MutexLock lock(mutex_);
+  if (file == file_ && condemned_.empty()) condemned_ = why;
+}
+
+void StoreCondition::condemn(const std::string& why) {
+  const core::MutexLock lock(mutex_);
+  if (condemned_.empty()) condemned_ = why;
+}
+
+std::string StoreCondition::condemned() const {
+  const core::MutexLock lock(mutex_);
+  return condemned_;
+}
+
+void StoreCondition::opened(const std::string& path, const insights::SetAside& moved) {
+  if (moved.why.empty()) return;
+  const bool gone = !moved.moved_to.empty();
+  log_.warn(begun_anew_, {{"store", path},
+                          {"moved_to", moved.moved_to},
+                          {"replaced", moved.replaced},
+                          {"error", moved.why}});
+  if (!gone) return;
+  const core::MutexLock lock(mutex_);
+  ++file_;
+  condemned_.clear();
+  set_aside_ = Kept{moved, clock_.now()};
+}
+
+insights::DamageHook StoreCondition::hook_of_reader() {
+  const core::MutexLock lock(mutex_);
+  return [this, file = file_](const std::string& why) { condemn_file(file, why); };
+}
+
+std::string StoreCondition::trouble() const {
+  const core::MutexLock lock(mutex_);
+  return trouble_;
+}
+
+core::Value StoreCondition::value() const {
+  const core::MutexLock lock(mutex_);
+  Value aside;
+  std::error_code unknown;
+  // Whoever has seen to the file and deleted it need not be told of it any more.
+  if (set_aside_ && std::filesystem::exists(set_aside_->file.moved_to, unknown))
+    aside = ValueMap{{"time", core::to_rfc3339(set_aside_->at)},
+                     {"file", set_aside_->file.moved_to},
+                     {"damaged", set_aside_->file.damaged},
+                     {"reason", set_aside_->file.why}};
+  return ValueMap{{"store", store_},
+                  {"state", state_},
+                  {"reason", trouble_.empty() ? Value() : Value(trouble_)},
+                  {"set_aside", std::move(aside)}};
+}
+
+}  // namespace tocsin::app

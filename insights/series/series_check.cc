@@ -1,0 +1,199 @@
+#include "insights/series/series_check.h"
+
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "insights/series/exponential_counts.h"
+#include "insights/series/pyramid.h"
+#include "insights/series/series_schema.h"
+#include "insights/store/database.h"
+
+namespace tocsin::insights {
+namespace {
+
+constexpr const char* kFamilies =
+    "SELECT f.id, f.kind, f.k0, f.rows, f.chunked, f.x_chunked, f.x_last, coalesce(r.uid, '?'),"
+    " coalesce(n.text, 'series ' || f.id) FROM family f LEFT JOIN run r ON r.id = f.run LEFT JOIN"
+    " name n ON n.run = f.run AND n.kind = f.kind AND n.hash = f.name ORDER BY f.id";
+constexpr std::pair<const char*, const char*> kOrphans[] = {
+    {"series of no run", "SELECT count(*) FROM family WHERE run NOT IN (SELECT id FROM run)"},
+    {"chunks of no series",
+     "SELECT count(*) FROM chunk WHERE family NOT IN (SELECT id FROM family)"},
+    {"pieces of no series",
+     "SELECT count(*) FROM piece WHERE family NOT IN (SELECT id FROM family)"},
+    {"blocks of no series",
+     "SELECT count(*) FROM rollup WHERE family NOT IN (SELECT id FROM family)"},
+    {"histograms of no series",
+     "SELECT count(*) FROM histogram WHERE family NOT IN (SELECT id FROM family)"}};
+
+struct CheckedFamily {
+  std::int64_t id = 0, k0 = -1, rows = 0, chunked = 0, x_chunked = -1, x_last = -1;
+  FamilyKind kind = FamilyKind::scalar;
+  std::string called;
+};
+
+using ColumnLevel = std::pair<std::size_t, std::int64_t>;
+
+class SeriesCheck {
+ public:
+  SeriesCheck(StoreDatabase& database, StoreFindings& out)
+      : out_(out),
+        chunks_(database.prepare("SELECT x0, x1, data FROM chunk WHERE family = ? ORDER BY x0")),
+        pieces_(database.prepare("SELECT data FROM piece WHERE family = ? ORDER BY x0")),
+        blocks_(database.prepare("SELECT col, level, block, data FROM rollup WHERE family = ?")),
+        histograms_(database.prepare("SELECT x, data FROM histogram WHERE family = ?")) {}
+
+  void check(const CheckedFamily& family) {
+    const auto columns = columns_of(family.kind);
+    std::map<ColumnLevel, Buckets> made;
+    std::int64_t last = -1;
+    std::int64_t chunked = 0;
+    chunks_.bind(1, family.id);
+    while (chunks_.next()) {
+      const auto rows = rows_of(family, chunks_.text(2), last);
+      if (!rows) continue;
+      chunked += static_cast<std::int64_t>(rows->size());
+      if (rows->x.front() != chunks_.integer(0) || rows->x.back() != chunks_.integer(1))
+        say(family, "a chunk has other steps than its row says");
+      for (std::size_t k = 0; k < columns.size() && family.k0 >= 0; ++k) {
+        if (!columns[k].rolled) continue;
+        visit_rolled(*rows, k, family.k0,
+                     [&](std::int64_t level, std::int64_t at, const Bucket& part) {
+                       made[{k, level}][at].append(part);
+                     });
+      }
+    }
+    chunks_.reset();
+    if (chunked != family.chunked || last != family.x_chunked)
+      say(family, "its chunks have " + std::to_string(chunked) + " rows up to " +
+                      std::to_string(last) + ", not " + std::to_string(family.chunked) + " up to " +
+                      std::to_string(family.x_chunked));
+    check_pieces(family, chunked, last);
+    check_blocks(family, made);
+    check_histograms(family);
+  }
+
+ private:
+  void say(const CheckedFamily& family, const std::string& what) {
+    out_.add(family.called + ": " + what);
+  }
+
+  // Whole, of the right columns, and behind `last`, which moves on.
+  std::optional<SeriesRows> rows_of(const CheckedFamily& family, std::string_view bytes,
+                                    std::int64_t& last) {
+    auto rows = decode_rows(bytes);
+    ++out_.pieces;
+    if (!rows || rows->size() == 0 || rows->columns.size() != columns_of(family.kind).size()) {
+      say(family, "rows behind " + std::to_string(last) + " cannot be decoded");
+      return std::nullopt;
+    }
+    for (const std::int64_t x : rows->x) {
+      if (x <= last) {
+        say(family, "its steps do not grow at " + std::to_string(x));
+        break;
+      }
+      last = x;
+    }
+    out_.rows += static_cast<std::int64_t>(rows->size());
+    return rows;
+  }
+
+  void check_pieces(const CheckedFamily& family, std::int64_t rows, std::int64_t last) {
+    pieces_.bind(1, family.id);
+    while (pieces_.next()) {
+      if (const auto some = rows_of(family, pieces_.text(0), last))
+        rows += static_cast<std::int64_t>(some->size());
+    }
+    pieces_.reset();
+    if (rows != family.rows || (rows > 0 && last != family.x_last))
+      say(family, "it has " + std::to_string(rows) + " rows up to " + std::to_string(last) +
+                      ", not " + std::to_string(family.rows) + " up to " +
+                      std::to_string(family.x_last));
+  }
+
+  void check_blocks(const CheckedFamily& family, std::map<ColumnLevel, Buckets>& made) {
+    std::map<ColumnLevel, Buckets> stored;
+    blocks_.bind(1, family.id);
+    while (blocks_.next()) {
+      ++out_.pieces;
+      Buckets& into = stored[{static_cast<std::size_t>(blocks_.integer(0)), blocks_.integer(1)}];
+      if (!decode_block(blocks_.text(3), blocks_.integer(2) * kBlockBuckets, into))
+        say(family, "a block of its pyramid cannot be decoded");
+    }
+    blocks_.reset();
+    for (const auto& [where, buckets] : made) {
+      if (!same(buckets, stored[where]))
+        say(family, "level " + std::to_string(where.second) + " of column " +
+                        std::string(columns_of(family.kind)[where.first].name) +
+                        " is not what its chunks give");
+    }
+    if (stored.size() > made.size()) say(family, "its pyramid has levels that no chunk gives");
+  }
+
+  static bool same(const Buckets& a, const Buckets& b) {
+    if (a.size() != b.size()) return false;
+    auto other = b.begin();
+    for (const auto& one : a) {
+      if (one.first != other->first ||
+          std::memcmp(&one.second, &other->second, sizeof(Bucket)) != 0)
+        return false;
+      ++other;
+    }
+    return true;
+  }
+
+  void check_histograms(const CheckedFamily& family) {
+    if (family.kind != FamilyKind::tensor) return;
+    histograms_.bind(1, family.id);
+    while (histograms_.next()) {
+      ++out_.pieces;
+      if (!decode_counts(histograms_.text(1)))
+        say(family, "the histogram of step " + std::to_string(histograms_.integer(0)) +
+                        " cannot be decoded");
+    }
+    histograms_.reset();
+  }
+
+  StoreFindings& out_;
+  StoreStatement chunks_, pieces_, blocks_, histograms_;
+};
+
+}  // namespace
+
+core::Result<StoreFindings> check_series(const std::string& path) {
+  auto database = open_to_check(path, kSeriesStoreId);
+  if (!database) return database.error();
+  StoreFindings out;
+  check_pages(**database, out);
+  out.runs = (*database)->number("SELECT count(*) FROM run");
+  for (const auto& [what, sql] : kOrphans) {
+    if (const std::int64_t count = (*database)->number(sql); count > 0)
+      out.add(std::to_string(count) + " " + what);
+  }
+  {
+    SeriesCheck check(**database, out);
+    StoreStatement get = (*database)->prepare(kFamilies);
+    while (get.next()) {
+      CheckedFamily one{get.integer(0),
+                        get.integer(2),
+                        get.integer(3),
+                        get.integer(4),
+                        get.integer(5),
+                        get.integer(6),
+                        static_cast<FamilyKind>(get.integer(1)),
+                        get.text(7) + " " + get.text(8)};
+      if (one.k0 > 46) {
+        out.add(one.called + ": its pyramid begins at level " + std::to_string(one.k0));
+        one.k0 = -1;
+      }
+      check.check(one);
+    }
+  }
+  if (auto status = (*database)->failure(); !status) out.add(status.error().message);
+  return out;
+}
+
+}  // namespace tocsin::insights
