@@ -27,7 +27,7 @@ constexpr auto kFleetTime = std::chrono::hours(7 * 24);
 constexpr std::int64_t kSilentAfter = 60'000;  // milliseconds without a sample
 constexpr std::size_t kMostListed = 100;       // runs and issues of one node
 constexpr std::size_t kLeastToStandOut = 2;    // failed runs
-constexpr std::int64_t kMicrosOfAMilli = 1000;
+constexpr std::int64_t kMicrosInAMilli = 1000;
 
 std::int64_t micros_of(core::WallTime time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
@@ -78,11 +78,11 @@ Value agent_value(const FleetSight& fleet, const FleetTally& tally) {
   std::optional<insights::NodeHealth> newest;
   for (const std::string& owner : tally.agents) {
     auto health =
-        insights::ask_node_health(*fleet.series, owner, micros_of(fleet.since) / kMicrosOfAMilli);
+        insights::ask_node_health(*fleet.series, owner, micros_of(fleet.since) / kMicrosInAMilli);
     if (health && (!newest || health->heard > newest->heard)) newest = health;
   }
   if (!newest) return {};
-  const std::int64_t age = micros_of(fleet.now) / kMicrosOfAMilli - newest->heard;
+  const std::int64_t age = micros_of(fleet.now) / kMicrosInAMilli - newest->heard;
   return ValueMap{{"heard_at", text_of_millis(newest->heard)},
                   {"silent", age > kSilentAfter},
                   {"interval_ms", newest->interval ? Value(*newest->interval) : Value()},

@@ -59,7 +59,7 @@ HttpAnswer show_run_board(ApiDesk& desk, const ApiCall& call) {
           {"total", trouble + running + ended},
           {"groups", core::ValueMap{{"trouble", trouble}, {"running", running}, {"ended", ended}}},
           {"as_of", core::to_rfc3339(desk.clock.now())},
-          {"current", desk.insights.standing().current}}) +
+          {"current", desk.insights.current()}}) +
           "\n"};
 }
 

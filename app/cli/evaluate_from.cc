@@ -13,13 +13,13 @@
 namespace tocsin::app {
 namespace {
 
-int refuse(int code, const std::string& message) {
+int refuse_source(int code, const std::string& message) {
   std::cerr << "tocsin: " << message << "\n";
   return code;
 }
 
 // What is damaged, missing or locked is a journal that cannot be read, whatever its code.
-int unreadable(const core::Error& error) { return refuse(kUnreachable, error.message); }
+int unreadable(const core::Error& error) { return refuse_source(kUnreachable, error.message); }
 
 bool found_issue(const Judgement& judgement) {
   return std::any_of(judgement.events.begin(), judgement.events.end(),
@@ -53,11 +53,11 @@ int evaluate_recorded(const RecordedOptions& options) {
   std::optional<Sweep> sweep;
   if (!options.sweep.empty()) {
     auto made = make_sweep(options.sweep, rules.rules);
-    if (!made) return refuse(kUsage, made.error().message);
+    if (!made) return refuse_source(kUsage, made.error().message);
     sweep = std::move(*made);
   }
   auto judge = Judge::create(rules, runs_named(options.run, options.job));
-  if (!judge) return refuse(kConfiguration, judge.error().message);
+  if (!judge) return refuse_source(kConfiguration, judge.error().message);
   const auto end = read_recording(
       **transport, core::topic::kTelemetry, {},
       [&](const core::RecordView& record) { (*judge)->handle(record); },
@@ -66,11 +66,11 @@ int evaluate_recorded(const RecordedOptions& options) {
   (*judge)->finish();
   const Judgement& judgement = (*judge)->judgement();
   if (judgement.rows.empty() && !options.run.empty() && judgement.records > 0) {
-    return refuse(kUsage, "there is no run " + options.run + " in " + options.directory +
+    return refuse_source(kUsage, "there is no run " + options.run + " in " + options.directory +
                               "; omit --run to judge and list all runs");
   }
   if (judgement.rows.empty()) {
-    return refuse(kUnreachable, "there is no telemetry of a run in " + options.directory);
+    return refuse_source(kUnreachable, "there is no telemetry of a run in " + options.directory);
   }
   const JudgementHead head{(*transport)->describe(), rules, end->gaps};
   if (sweep) {
