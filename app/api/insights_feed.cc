@@ -43,6 +43,7 @@ class InsightsFeed::Reading final : private core::AssignmentListener {
  public:
   Reading(InsightsFeed& feed, insights::EventWriter& store) : feed_(feed), store_(store) {}
   core::Status go(const std::stop_token& stop);
+  core::Status tidy();
 
  private:
   void assigned(std::span<const core::Position> committed) override;
@@ -173,13 +174,19 @@ core::Status InsightsFeed::Reading::go(const std::stop_token& stop) {
     if (const std::string why = feed_.condition_.condemned(); !why.empty())
       return core::Error{core::Code::data_loss, why};
     feed_.figures_.turn(feed_.clock_.now(), at_end);
-    const core::WallTime now = feed_.clock_.now();
-    if (now - tidied_ < kForgetEvery) continue;
-    const auto gone =
-        store_.forget(now - feed_.config_.keep, feed_.config_.max_bytes.count, kMostForgotten);
-    if (!gone) return feed_.failed(gone.error());
-    if (*gone < kMostForgotten) tidied_ = now;
+    if (auto status = tidy(); !status) return status;
   }
+  return core::ok();
+}
+
+/// Lets go of what is too old or too much, a piece at a time.
+core::Status InsightsFeed::Reading::tidy() {
+  const core::WallTime now = feed_.clock_.now();
+  if (now - tidied_ < kForgetEvery) return core::ok();
+  const auto gone =
+      store_.forget(now - feed_.config_.keep, feed_.config_.max_bytes.count, kMostForgotten);
+  if (!gone) return feed_.failed(gone.error());
+  if (*gone < kMostForgotten) tidied_ = now;
   return core::ok();
 }
 

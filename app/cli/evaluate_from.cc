@@ -67,7 +67,7 @@ int evaluate_recorded(const RecordedOptions& options) {
   const Judgement& judgement = (*judge)->judgement();
   if (judgement.rows.empty() && !options.run.empty() && judgement.records > 0) {
     return refuse_source(kUsage, "there is no run " + options.run + " in " + options.directory +
-                              "; omit --run to judge and list all runs");
+                                     "; omit --run to judge and list all runs");
   }
   if (judgement.rows.empty()) {
     return refuse_source(kUnreachable, "there is no telemetry of a run in " + options.directory);

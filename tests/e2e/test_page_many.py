@@ -6,11 +6,14 @@ import time
 
 import pytest
 
-from tests.e2e.test_complaints import LOSS, base_of, ended, opened, shown  # noqa: F401
+from tests.e2e import test_complaints
+from tests.e2e.test_complaints import LOSS, base_of, shown
 from tests.e2e.test_curves import CONFIG, asked, environment, refused, run_with
 from tests.support.hook_support import wait_for
 
 RUNS = 10_000
+
+ended = test_complaints.ended
 
 
 def uid_of(number):
@@ -116,7 +119,7 @@ def test_u21_of_many_curves_only_those_near_the_window_are_in_the_page(server, b
     page.context.close()
 
 
-def test_u34_two_fingers_zoom_and_a_double_tap_shows_all_on_a_phone(ended, browser):  # noqa: F811
+def test_u34_two_fingers_zoom_and_a_double_tap_shows_all_on_a_phone(ended, browser):
     one, uid = ended
     context = browser.new_context(viewport={"width": 390, "height": 780}, has_touch=True, is_mobile=True, device_scale_factor=2)
     page = context.new_page()

@@ -4,10 +4,13 @@ import subprocess
 import sys
 import textwrap
 
-from tests.e2e.test_complaints import LOSS, RESUMED, base_of, ended, opened  # noqa: F401
+from tests.e2e import test_complaints
+from tests.e2e.test_complaints import LOSS, RESUMED, base_of, opened
 from tests.e2e.test_curves import CONFIG, asked, environment, run_with
 from tests.support.hook_support import wait_for, wire
 from tests.support.written_journal import WrittenJournal
+
+ended = test_complaints.ended
 
 
 def picture(page, at=LOSS):
@@ -24,7 +27,7 @@ def sign_at(page, step):
     }""", [LOSS, step])
 
 
-def test_u24_marks_are_switched_off_and_lead_to_what_they_are_of(ended, browser):  # noqa: F811
+def test_u24_marks_are_switched_off_and_lead_to_what_they_are_of(ended, browser):
     one, uid = ended
     page = opened(browser, one, f"/runs/{uid}")
     page.wait_for_selector("#curves .marks li")
@@ -183,7 +186,7 @@ def test_u09_under_a_chart_stands_what_was_drawn_stored_and_lost(server, browser
     assert run_with(again, 40) and asked(again, f"/api/v1/runs/{uid}/series", name="loss")["lost"] == answer["lost"], "it is kept"
 
 
-def test_u09_nothing_is_said_where_nothing_was_lost(ended, browser):  # noqa: F811
+def test_u09_nothing_is_said_where_nothing_was_lost(ended, browser):
     one, uid = ended
     answer = asked(one, f"/api/v1/runs/{uid}/series", name="loss", points=200)
     assert answer["lost"] == [] and answer["refused"] == 0
