@@ -11,6 +11,8 @@
 .endm
 file tocsin_index_html, "index.html"
 file tocsin_app_js, "app.js"
+file tocsin_chunk_js, "chunk.js"
+file tocsin_heavy_js, "heavy.js"
 file tocsin_app_css, "app.css"
 file tocsin_licenses_txt, "LICENSES.txt"
 .section .note.GNU-stack,"",%progbits

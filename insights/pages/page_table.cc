@@ -9,6 +9,10 @@ extern const char tocsin_index_html[];
 extern const char tocsin_index_html_end[];
 extern const char tocsin_app_js[];
 extern const char tocsin_app_js_end[];
+extern const char tocsin_chunk_js[];
+extern const char tocsin_chunk_js_end[];
+extern const char tocsin_heavy_js[];
+extern const char tocsin_heavy_js_end[];
 extern const char tocsin_app_css[];
 extern const char tocsin_app_css_end[];
 extern const char tocsin_licenses_txt[];
@@ -25,11 +29,15 @@ std::string_view between(const char* begin, const char* end) {
 }  // namespace
 
 const PageFile* page_file(std::string_view name) {
-  static const std::array<PageFile, 4> kFiles{{
+  static const std::array<PageFile, 6> kFiles{{
       {"index.html", "text/html; charset=utf-8",
        between(static_cast<const char*>(tocsin_index_html), tocsin_index_html_end)},
       {"app.js", "text/javascript; charset=utf-8",
        between(static_cast<const char*>(tocsin_app_js), tocsin_app_js_end)},
+      {"chunk.js", "text/javascript; charset=utf-8",
+       between(static_cast<const char*>(tocsin_chunk_js), tocsin_chunk_js_end)},
+      {"heavy.js", "text/javascript; charset=utf-8",
+       between(static_cast<const char*>(tocsin_heavy_js), tocsin_heavy_js_end)},
       {"app.css", "text/css; charset=utf-8",
        between(static_cast<const char*>(tocsin_app_css), tocsin_app_css_end)},
       {"LICENSES.txt", "text/plain; charset=utf-8",

@@ -9,6 +9,8 @@ await build({
   entryPoints: ["src/app.tsx", "src/app.css"],
   outdir: out,
   bundle: true,
+  splitting: true,
+  chunkNames: "[name]",
   minify: true,
   format: "esm",
   target: "es2021",

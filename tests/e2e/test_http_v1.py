@@ -275,20 +275,23 @@ def test_answers_are_what_openapi_says(server, config, tmp_path):
     group = page.ask("GET", f"/api/v1/groups?issue={key}", headers=bearer)[1]["items"][0]["hash"]
     task = page.ask("POST", f"/api/v1/runs/{run}/replay", {"rule": "exploding_tensor", "parameter": "min_hits", "values": [1, 2]}, bearer)[1]["task"]
     assert wait_for(lambda: page.ask("GET", f"/api/v1/tasks/{task}", headers=bearer)[1]["state"] == "done", 30)
+    node = wait_for(lambda: page.ask("GET", "/api/v1/nodes", headers=bearer)[1]["items"], 20)[0]["name"]
     schemas = {"components": {"schemas": as_json_schema(described["components"]["schemas"])}}
     checked = 0
     for path, methods in described["paths"].items():
         if "get" not in methods or path == "/api/v1/stream":
             continue
         filled = path.replace("/tasks/{id}", f"/tasks/{task}").replace("{rule}", "exploding_tensor")
-        filled = filled.replace("{key}", key).replace("{episode}", "newest").replace("{id}", silence).replace("{hash}", group).replace("{run}", run)
+        filled = filled.replace("{key}", key).replace("{episode}", "newest").replace("{id}", silence).replace("{hash}", group).replace("{run}", run).replace("{node}", node)
+        if path == "/api/v1/compare":
+            filled += f"?runs={run}&name=loss"
         status, answer, headers = page.ask("GET", filled, headers=bearer)
         reply = methods["get"]["responses"][str(status)]
         content = reply["content"].get(headers["Content-Type"])
         assert status == 200 and content, (path, headers["Content-Type"], answer)
         jsonschema.validate(answer, {**schemas, **content["schema"]})
         checked += 1
-        status, answer, headers = page.ask("GET", filled + "?nonsense=1", headers=bearer)
+        status, answer, headers = page.ask("GET", filled + ("&" if "?" in filled else "?") + "nonsense=1", headers=bearer)
         assert status == 400 and answer["field"] == "nonsense" and headers["Content-Type"] == "application/problem+json", (path, answer)
         jsonschema.validate(answer, {**schemas, "$ref": "#/components/schemas/Problem"})
     assert checked >= 12

@@ -1,39 +1,33 @@
 // The frame, and which screen an address names.
 import { render } from "preact";
 import { sign_in } from "./api";
-import { CompareScreen } from "./compare";
-import { FleetNodeScreen, FleetScreen } from "./fleet";
 import { IssueScreen } from "./issue";
 import { IssuesScreen } from "./issues";
 import { Keys } from "./keys";
 import { is_dark, theme, turn_theme, turn_zone, zone } from "./look";
-import { NodesScreen } from "./nodes";
+import { Later } from "./later";
 import { Link } from "./parts";
 import { place } from "./place";
-import { RanksScreen } from "./ranks";
 import { HistoryScreen, RunScreen } from "./run";
 import { RulesScreen } from "./rules";
 import { RunsScreen } from "./runs";
-import { SystemScreen } from "./system";
-import { TensorsScreen } from "./tensors";
 import { StoreNotice } from "./store_notice";
 import { follow, live } from "./stream";
-import { TimelineScreen } from "./timeline";
 
 function Screen() {
   const parts = place.value.path.split("/").filter(Boolean).map(decodeURIComponent);
   const [room, first, second] = parts;
   if (!room) return <RunsScreen />;
-  if (room === "system") return <SystemScreen />;
-  if (room === "fleet") return first ? <FleetNodeScreen name={first} /> : <FleetScreen />;
-  if (room === "compare") return <CompareScreen />;
+  if (room === "system") return <Later show={(all) => <all.SystemScreen />} />;
+  if (room === "fleet") return <Later show={(all) => first ? <all.FleetNodeScreen name={first} /> : <all.FleetScreen />} />;
+  if (room === "compare") return <Later show={(all) => <all.CompareScreen />} />;
   if (room === "issues" && !first) return <IssuesScreen />;
   if (room === "issues" && first) return <IssueScreen issue_key={first} episode={second ?? "newest"} />;
-  if (room === "runs" && first && second === "tensors") return <TensorsScreen uid={first} />;
+  if (room === "runs" && first && second === "tensors") return <Later show={(all) => <all.TensorsScreen uid={first} />} />;
   if (room === "runs" && first && second === "rules") return <RulesScreen uid={first} />;
-  if (room === "runs" && first && second === "nodes") return <NodesScreen uid={first} />;
-  if (room === "runs" && first && second === "timeline") return <TimelineScreen uid={first} />;
-  if (room === "runs" && first && second === "ranks") return <RanksScreen uid={first} />;
+  if (room === "runs" && first && second === "nodes") return <Later show={(all) => <all.NodesScreen uid={first} />} />;
+  if (room === "runs" && first && second === "timeline") return <Later show={(all) => <all.TimelineScreen uid={first} />} />;
+  if (room === "runs" && first && second === "ranks") return <Later show={(all) => <all.RanksScreen uid={first} />} />;
   if (room === "runs" && first) return second === "history" ? <HistoryScreen uid={first} /> : <RunScreen uid={first} />;
   return <p>There is no such page. <Link to="/">Runs</Link></p>;
 }

@@ -18,6 +18,7 @@
 //         loss      the first evaluation, in the first epoch, is worse by `loss` (0.25) of the trivial loss than training
 //                   around it, worse than the trivial loss and than training ever was; inputs alike
 //         reversed  it is better by that, and less than half, or a sixth, of training before and behind it (info)
+//         Both are silent where training calls the loss more often for a batch than evaluation does: mixup.
 // Quiet   for the training set under another name; for rankings, which send none of it. With `shifted` all but
 //         stops_on_training.
 // Source  our own; docs/rules/parity.md.
@@ -299,6 +300,7 @@ struct Parity {
       WorldLoss* loss = of(state.losses, call.name, kMostCalls);
       if (loss == nullptr) continue;
       loss->add_train(entry(call));
+      loss->add_train_calls(call[LedgerCall::calls], step.inputs());
       if (loss->follow(cfg.bounds, state.times()) && loss->first_epoch > 0) {
         tell_loss(cfg, state, std::string(call.name), *loss, report);
       }
@@ -311,7 +313,7 @@ struct Parity {
     if (at != state.pass_at) {
       if (state.pass_open > 0) judge_pass(cfg, state, report);
       for (auto& [unit, course] : state.units) course.pass = {};
-      for (auto& [call, loss] : state.losses) loss.pass = {};
+      for (auto& [call, loss] : state.losses) loss.begin_pass();
       state.pass_at = at;
     }
     for (const auto& [unit, sums] : step.units) {
@@ -324,6 +326,7 @@ struct Parity {
       const auto known = state.losses.find(std::string(call.name));
       if (known == state.losses.end() || !call.comparable()) continue;
       known->second.pass.add(entry(call));
+      known->second.add_pass_calls(call[LedgerCall::calls], step.inputs());
       state.pass_open = 1;
     }
     if (state.pass_open > 0 && !step.in_parts) judge_pass(cfg, state, report);
@@ -376,7 +379,7 @@ struct Parity {
     }
     for (auto& [call, loss] : state.losses) {
       if (!(loss.pass.samples > 0)) continue;
-      loss.judge(cfg.bounds, alike && state.in_first_epoch());
+      loss.judge(cfg.bounds, alike && state.in_first_epoch() && !loss.is_a_part());
       tell_loss(cfg, state, call, loss, report);
     }
   }
@@ -440,7 +443,7 @@ RuleDescriptor parity() {
           .needs = "the ledger",
           .presets = "",
           .severity = core::Severity::warning,
-          .version = "2",
+          .version = "3",
           .groups = group::kDefault | group::kPyTorch | group::kXGBoost,
           .read = &read_step_set_rule<Parity>};
 }

@@ -170,6 +170,8 @@ struct WorldCourse {
 struct WorldLoss {
   static constexpr std::size_t kAround = 32;  // steps
   static constexpr double kHalf = 2;          // dropout and augmentation explain no more
+  static constexpr double kMoreCalls =
+      1.5;  // two where evaluation has one, with a batch that is cut short
   struct Entry {
     double samples = 0;
     double loss = 0;
@@ -203,6 +205,31 @@ struct WorldLoss {
   double waits = 0;    // steps until training after it is known
   double first_epoch = 0;
   double reversed = 0;
+  // How often it is called for a batch that a model is given, at steps that tell both.
+  double train_calls = 0;
+  double train_inputs = 0;
+  double pass_calls = 0;
+  double pass_inputs = 0;
+
+  void begin_pass() {
+    pass = {};
+    pass_calls = pass_inputs = 0;
+  }
+  void add_train_calls(double calls, double inputs) {
+    if (!(calls > 0) || !(inputs > 0)) return;
+    train_calls += calls;
+    train_inputs += inputs;
+  }
+  void add_pass_calls(double calls, double inputs) {
+    if (!(calls > 0) || !(inputs > 0)) return;
+    pass_calls += calls;
+    pass_inputs += inputs;
+  }
+  /// Training makes its loss of more calls than evaluation does, as mixup does of two with targets that
+  /// are each true in part: one of them is not the loss of training.
+  [[nodiscard]] bool is_a_part() const {
+    return train_calls * pass_inputs > kMoreCalls * pass_calls * train_inputs;
+  }
 
   void add_train(const Entry& step) {
     newest[static_cast<std::size_t>(steps) % kAround] = step;

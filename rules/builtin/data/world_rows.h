@@ -57,6 +57,15 @@ struct WorldStep {
       if (group != groups.end()) sums.add(group->second);
     }
   }
+
+  /// Batches that models were given.
+  [[nodiscard]] double inputs() const {
+    double most = 0;
+    for (const auto& [unit, sums] : units) {
+      if (unit.starts_with("input/")) most = std::max(most, sums[WorldSums::batches]);
+    }
+    return most;
+  }
 };
 
 }  // namespace tocsin::rules
