@@ -70,9 +70,11 @@ bool SeriesWriter::forget_kind(FamilyKind kind) {
   static constexpr const char* kBulkDown =
       "UPDATE run SET bulk_gone = 1, families = families -"
       " (SELECT count(*) FROM family f WHERE f.run = run.id AND f.kind = ?2) WHERE id = ?1";
+  static constexpr const char* kHistogramsGone =
+      "DELETE FROM histogram WHERE family IN"
+      " (SELECT id FROM family WHERE run = ?1 AND kind = ?2)";
   for (const char* sql :
-       {"DELETE FROM histogram WHERE family IN (SELECT id FROM family WHERE run = ?1 AND kind = "
-        "?2)",
+       {kHistogramsGone,
         "DELETE FROM chunk WHERE family IN (SELECT id FROM family WHERE run = ?1 AND kind = ?2)",
         "DELETE FROM piece WHERE family IN (SELECT id FROM family WHERE run = ?1 AND kind = ?2)",
         "DELETE FROM rollup WHERE family IN (SELECT id FROM family WHERE run = ?1 AND kind = ?2)",

@@ -220,6 +220,7 @@ void choose(const FlushContext& context, const TellLog& log, const Sorter& sorte
   };
   const bool tells_resolves = context.integration.send_resolved && placed;
   const bool occasion = occasion_is_due(context, log, decision);
+  // NOLINTNEXTLINE(bugprone-branch-clone): in the order of what is worth a message; some say the same
   if (occasion && context.occasion->opens) {
     say(context.occasion->reason, further(NotificationKind::update));
   } else if (log.told.empty() && !decision.firing.empty()) {

@@ -9,7 +9,6 @@
 namespace tocsin::routing {
 
 using core::How;
-using core::Nanoseconds;
 using core::Of;
 using core::WallTime;
 
