@@ -4,6 +4,7 @@
 #include <array>
 
 // The bytes, as insights/pages/embedded.S lays them down.
+// NOLINTBEGIN(readability-identifier-naming): symbols of the assembler
 extern "C" {
 extern const char tocsin_index_html[];
 extern const char tocsin_index_html_end[];
@@ -18,6 +19,7 @@ extern const char tocsin_app_css_end[];
 extern const char tocsin_licenses_txt[];
 extern const char tocsin_licenses_txt_end[];
 }
+// NOLINTEND(readability-identifier-naming)
 
 namespace tocsin::insights {
 namespace {
