@@ -78,3 +78,5 @@ def test_what_another_says_comes_by_itself(job, browser):
     other.wait_for_selector("#feedback form.deed")
     other.click("#feedback form.deed button[type=submit]")
     page.wait_for_selector("#feedback >> text=/Useful, says night-shift/", timeout=15000)
+    page.goto(f"{one.base}/runs/{one.uid}/rules")
+    page.wait_for_selector("tr:has-text('exploding_tensor') td[data-name=Useful]:has-text('100 %')")

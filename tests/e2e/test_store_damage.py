@@ -94,7 +94,7 @@ def test_what_is_damaged_is_set_aside_and_filled_again(server, tmp_path, harm):
     assert all(one["set_aside"] is None for one in stores(again).values())
 
 
-def test_damage_that_is_met_while_it_serves_is_set_aside_too(server, tmp_path):
+def test_damage_that_is_met_while_it_serves_is_set_aside_too(server, tmp_path, browser):
     journal, uid, kept = filled(tmp_path, server)
     again = server(CONFIG.format(journal=journal))
     again.wait_for("ready")
@@ -110,6 +110,13 @@ def test_damage_that_is_met_while_it_serves_is_set_aside_too(server, tmp_path):
     assert wait_for(lambda: curve(again, uid) == kept, 30)
     assert all(one["state"] == "ok" and one["set_aside"]["damaged"] for one in stores(again).values())
     engine_goes_on(again, tmp_path, journal)
+    page = browser.new_page()
+    page.goto(f"http://{again.wait_for('started')['http']}/runs/{uid}")
+    for what, name in (("runs and issues", "insights.db"), ("curves", "curves.db")):
+        page.wait_for_selector(f"text=/the store of {what} was found damaged.*{name}.damaged/")
+    for name in STORES:
+        (journal / f"{name}.damaged").unlink()
+    assert all(one["set_aside"] is None for one in stores(again).values()), "whoever deletes the file has seen to it"
 
 
 class SmallDisk:
