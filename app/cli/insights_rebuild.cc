@@ -25,6 +25,7 @@ constexpr std::size_t kMostListed = 50;
 /// What a store has of a run.
 struct RunHeld {
   std::string job;
+  std::int64_t issues = 0;
   std::int64_t rows = 0;
 };
 using RunsHeld = std::map<std::string, RunHeld>;
@@ -39,7 +40,10 @@ core::Result<RunsHeld> runs_held(const StorePaths& paths) {
     std::optional<insights::EventReader::After> after;
     for (;;) {
       const auto runs = (*reader)->runs(after, kRunsOfALook);
-      for (const auto& run : runs) out[run.uid].job = run.job;
+      for (const auto& run : runs) {
+        out[run.uid].job = run.job;
+        out[run.uid].issues = static_cast<std::int64_t>(run.issues);
+      }
       if (runs.size() < kRunsOfALook) break;
       after = {runs.back().heard, runs.back().uid};
     }
@@ -61,10 +65,15 @@ std::vector<std::string> lost_lines(const RunsHeld& before, const RunsHeld& now)
     const auto found = now.find(uid);
     if (found == now.end()) {
       out.push_back(called + ": the whole run");
-    } else if (found->second.rows < old.rows) {
-      out.push_back(called + ": " + std::to_string(old.rows - found->second.rows) + " of " +
-                    std::to_string(old.rows) + " rows of its curves");
+      continue;
     }
+    const auto tell = [&](std::int64_t now_held, std::int64_t held, const char* what) {
+      if (now_held < held)
+        out.push_back(called + ": " + std::to_string(held - now_held) + " of " +
+                      std::to_string(held) + what);
+    };
+    tell(found->second.issues, old.issues, " issues");
+    tell(found->second.rows, old.rows, " rows of its curves");
   }
   return out;
 }

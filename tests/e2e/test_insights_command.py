@@ -80,3 +80,11 @@ def test_a_rebuilt_store_gives_the_same_answers_and_loses_nothing_unasked(server
     code, text, error = run_cli("insights", "rebuild", "--drop-lost", "--config.file", configured(tmp_path), "--output", "json")
     assert code == 0 and json.loads(text) == {"rebuilt": True, "lost": 1}, (text, error)
     assert run_cli("insights", "check", journal)[0] == 0
+    # The store still has an issue of which the topic has no record any more.
+    with sqlite3.connect(journal / "insights.db") as events:
+        columns = events.execute("PRAGMA table_info(issue)").fetchall()
+        given = {"run": uid, "key": "long-gone", "episode": 1}
+        row = [given.get(name, 0 if kind == "INTEGER" else b"" if kind == "BLOB" else "") for _, name, kind, *_ in columns]
+        events.execute(f"INSERT INTO issue VALUES ({','.join('?' * len(row))})", row)
+    code, _, error = run_cli("insights", "rebuild", "--config.file", configured(tmp_path))
+    assert code == 1 and f"{uid} (curves): 1 of 3 issues" in error and "Nothing was changed" in error, error
