@@ -101,8 +101,8 @@ class WebhookStop final : public PlatformStop {
     }
     PlatformRequest request{wanted.method, *path, {{"accept", "application/json"}}, *body, {}};
     if (!body->empty()) request.headers.emplace_back("content-type", "application/json");
-    if (const auto signed_ = sign(request); !signed_) {
-      out.problem = signed_.error().message;
+    if (const auto with_signature = sign(request); !with_signature) {
+      out.problem = with_signature.error().message;
       return out;
     }
     return http_.send(request, budget);
