@@ -204,10 +204,12 @@ TEST_F(AbiTest, ACopyThatCannotBeMadeSaysWhy) {
     EXPECT_EQ(copy, nullptr);
     return std::string(tocsin_last_error());
   };
-  EXPECT_THAT(refusal("[1]"), HasSubstr("options are an object"));
-  EXPECT_THAT(refusal(R"({"out": "kafka://127.0.0.1:1"})"), HasSubstr("a directory for the copy"));
-  EXPECT_THAT(refusal(R"({"out": "/nowhere", "directory": "/nowhere"})"),
-              HasSubstr("expected kafka://host:9092"));
+  const auto says = [&](const std::string& options, const char* what) {
+    return refusal(options).find(what) != std::string::npos;
+  };
+  EXPECT_TRUE(says("[1]", "options are an object"));
+  EXPECT_TRUE(says(R"({"out": "kafka://127.0.0.1:1"})", "a directory for the copy"));
+  EXPECT_TRUE(says(R"({"out": "/nowhere", "directory": "/nowhere"})", "expected kafka://host:"));
   std::uint64_t records = 7;
   EXPECT_EQ(tocsin_copy_next(nullptr, 0, &records), TOCSIN_INVALID);
   EXPECT_EQ(tocsin_copy_open(nullptr, 0, nullptr), TOCSIN_INVALID);
