@@ -98,8 +98,8 @@ core::Status RunCopy::reach(const Settings& settings) {
     if (state.wanted.name == core::topic::kTelemetry) partitions_ = state.partitions.value_or(0);
   }
   if (partitions_ > 0) return core::ok();
-  return core::not_found("there is no topic " + ingest::full_topic_name(settings.topics.prefix,
-                                                                        core::topic::kTelemetry));
+  return core::not_found("there is no topic " +
+                         ingest::full_topic_name(settings.topics.prefix, core::topic::kTelemetry));
 }
 
 // A whole uid needs no registry: a run that no engine has read is not in it.
@@ -139,10 +139,9 @@ core::Status RunCopy::choose(const std::string& run) {
   if (found.empty()) {
     run_ = *whole;
   } else {
-    const auto newest =
-        std::max_element(found.begin(), found.end(), [](const auto& one, const auto& other) {
-          return one.second < other.second;
-        });
+    const auto newest = std::max_element(
+        found.begin(), found.end(),
+        [](const auto& one, const auto& other) { return one.second < other.second; });
     run_ = newest->first;
     began_ = newest->second;
   }
@@ -268,9 +267,9 @@ void RunCopy::take(std::int32_t partition, Stream& stream, const core::RecordVie
 }
 
 core::Status RunCopy::read(std::int32_t partition, Stream& stream, milliseconds timeout) {
-  const auto polled = stream.source->poll(
-      timeout, kCopyBatch,
-      [&](const core::RecordView& record) { take(partition, stream, record); });
+  const auto polled = stream.source->poll(timeout, kCopyBatch, [&](const core::RecordView& record) {
+    take(partition, stream, record);
+  });
   if (!stream.begun && !stream.assigned->where.empty()) {
     if (auto begun = begin(partition, stream); !begun) return begun;
   }
