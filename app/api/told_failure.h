@@ -21,9 +21,9 @@ class ToldFailure {
     soon_ = error.code == core::Code::not_found && looks_ < kLooks;
     return looks_ == (error.code == core::Code::not_found ? kLooks : 1);
   }
-  /// Until the next look; `else_`: where nothing is expected to come soon.
-  [[nodiscard]] std::chrono::milliseconds pause(std::chrono::milliseconds else_) const {
-    return soon_ ? std::chrono::seconds{1} : else_;
+  /// Until the next look; `usual`: where nothing is expected to come soon.
+  [[nodiscard]] std::chrono::milliseconds pause(std::chrono::milliseconds usual) const {
+    return soon_ ? std::chrono::seconds{1} : usual;
   }
 
  private:
