@@ -158,7 +158,7 @@ void set_range(SeriesReader& reader, const SeriesAsk& ask, const std::vector<Nam
   if (ask.to_time) end = to_time;
   out.from = ask.from.value_or(first);
   out.to = std::max(out.from, ask.to.value_or(end));
-  out.level = level_of(out.from, out.to, ask.points);
+  out.level = kept_level(found, out.from, level_of(out.from, out.to, ask.points));
   const std::int64_t width = std::int64_t{1} << out.level;
   out.from = out.from / width * width;
   out.to = (out.to + width - 1) / width * width;
@@ -202,6 +202,21 @@ std::vector<Stretch> stretches(const std::vector<FamilyLine>& families) {
     out.insert(out.end(), backwards.rbegin(), backwards.rend());
   }
   return out;
+}
+
+std::int64_t kept_level(const std::vector<NamedFamilies>& all, std::int64_t from,
+                        std::int64_t level) {
+  // Wider buckets begin earlier, where less may be kept.
+  for (std::int64_t before = -1; before != level;) {
+    before = level;
+    const std::int64_t begin = from >> level << level;
+    for (const NamedFamilies& one : all) {
+      for (const FamilyLine& family : one.families) {
+        if (family.x_last >= begin) level = std::max(level, family.least_level(begin));
+      }
+    }
+  }
+  return level;
 }
 
 std::int64_t level_of(std::int64_t from, std::int64_t to, std::int64_t points) {

@@ -77,6 +77,11 @@ struct Stretch {
 /// The newer client of a worker has the line from its first step on. Families: of one name.
 std::vector<Stretch> stretches(const std::vector<FamilyLine>& families);
 
+/// The level, or the least greater one of whose buckets every one is kept that an answer from `from` on takes: of
+/// what is old single values are gone (FamilyLine::least_level).
+std::int64_t kept_level(const std::vector<NamedFamilies>& all, std::int64_t from,
+                        std::int64_t level);
+
 /// How wide the buckets are of which [from, to) has at most `points`: 2^level.
 std::int64_t level_of(std::int64_t from, std::int64_t to, std::int64_t points);
 

@@ -333,6 +333,10 @@ void SeriesWriter::write(Family& family) {
       if (columns[k].rolled) roll(family, k, chunks);
     }
   }
+  write_family(family);
+}
+
+void SeriesWriter::write_family(Family& family) {
   family.used = turn_;
   StoreStatement& keep = do_->keep_family;
   keep.bind(1, family.k0).bind(2, family.rows).bind(3, family.chunked).bind(4, family.x_first);
