@@ -7,7 +7,6 @@
 #include "ingest/events/events.h"        // encode_issue …, decode_event, decode_command …
 #include "ingest/group_positions.h"      // where a consumer group stands
 #include "ingest/journal/salvage.h"      // check_journal, salvage_journal
-#include "ingest/positions_since.h"      // where to read from to see what came since a time
 #include "ingest/transport.h"            // sources and publishers
 #include "ingest/wire/crc32c.h"          // crc32c
 #include "ingest/wire/frame_body.h"      // decode_body

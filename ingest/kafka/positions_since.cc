@@ -35,7 +35,7 @@ core::Result<std::vector<core::Position>> kafka_positions_since(
   rd_kafka_poll_set_consumer((*client)->get());
   const auto list = partition_list(context, asked);
   const auto millis =
-      std::chrono::ceil<std::chrono::milliseconds>(since.time_since_epoch()).count();
+      std::chrono::floor<std::chrono::milliseconds>(since.time_since_epoch()).count();
   for (int i = 0; i < list->cnt; ++i)
     list->elems[i].offset = std::max<std::int64_t>(0, millis);
   const auto error = rd_kafka_offsets_for_times((*client)->get(), list.get(),
