@@ -9,6 +9,7 @@
 
 #include "app/api/insights_feed.h"
 #include "core/topics.h"
+#include "ingest/positions_since.h"
 
 namespace tocsin::app {
 

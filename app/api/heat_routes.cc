@@ -230,6 +230,7 @@ HttpAnswer show_health(ApiDesk& desk, const ApiCall& call) {
                                       {"step", health->step ? Value(*health->step) : Value()},
                                       {"tensors", health->tensors},
                                       {"first_bad", std::move(first)},
+                                      {"rows_from", health->rows_from > 0 ? Value(health->rows_from) : Value()},
                                       {"items", std::move(items)},
                                       {"as_of", core::to_rfc3339(desk.clock.now())}}) +
                    "\n"};

@@ -203,6 +203,8 @@ void SeriesWriter::keep_aged(const AgingFamily& family) {
     put.bind(2 + static_cast<int>(part), family.from[part]);
   put.bind(2 + static_cast<int>(kKeptParts), family.rows_gone).run();
   if (family.kind != FamilyKind::span) return;
+  StoreStatement tell = database_->prepare("UPDATE run SET bulk_gone = 1 WHERE id = ?");
+  tell.bind(1, std::get<0>(family.key)).run();
   // Spans have no buckets to be drawn from: the first one that is there is the first.
   const std::int64_t first = family.from[kRowsPart];
   StoreStatement begin = database_->prepare("UPDATE family SET x_first = max(x_first, ?) WHERE id = ?");

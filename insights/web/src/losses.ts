@@ -24,7 +24,8 @@ function loss_words(one: Loss): string {
 // Nothing if nothing was lost.
 export function lost_words(curves: Curve[], answer: Curves): string[] {
   const repeats = curves.reduce((sum, one) => sum + one.repeats, 0);
-  return [...answer.lost.map(loss_words),
+  return [...(answer.rows_from ? [`Single values before step ${answer.rows_from} are older than store.keep keeps them. Their ${answer.width > 1 ? `buckets of ${answer.width} steps` : "buckets"} have the least, the greatest and the mean.`] : []),
+    ...answer.lost.map(loss_words),
     ...(answer.refused > 0 ? [`Left out: ${many(answer.refused, "value")}, because a run may have 200 000 series.`] : []),
     ...(repeats > 0 ? [`Left out: ${many(repeats, "value")} for steps that had one already.`] : [])];
 }
