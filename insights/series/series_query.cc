@@ -10,6 +10,8 @@
 #include <tuple>
 #include <utility>
 
+#include "insights/series/past_family.h"
+
 namespace tocsin::insights {
 namespace {
 
@@ -162,6 +164,13 @@ void set_range(SeriesReader& reader, const SeriesAsk& ask, const std::vector<Nam
   const std::int64_t width = std::int64_t{1} << out.level;
   out.from = out.from / width * width;
   out.to = (out.to + width - 1) / width * width;
+  for (const NamedFamilies& one : found) {
+    for (const FamilyLine& family : one.families) {
+      const std::int64_t lo = std::max(out.from, family.x_first);
+      if (lo < out.to && family.x_last >= lo && family.rows_gone(lo))
+        out.rows_from = std::max(out.rows_from, family.kept_from[kRowsPart]);
+    }
+  }
 }
 
 // Steps of a segment only grow: behind its newest chunk no row comes that lies before it.
@@ -245,6 +254,7 @@ core::Result<std::vector<NamedFamilies>> ask_names(SeriesReader& reader, const S
     NamedFamilies one{std::move(line), {}};
     for (FamilyLine& family : reader.families(ask.run, one.name.kind, one.name.hash)) {
       if (ask.mode && family.mode != *ask.mode) continue;
+      if (ask.until && !cut_family(reader, *ask.until, family)) continue;
       if (RE2::FullMatch(family.worker, **worker)) one.families.push_back(std::move(family));
     }
     if (!one.families.empty()) out.push_back(std::move(one));
