@@ -77,8 +77,11 @@ TEST_P(TransportContract, PositionsSinceATimeReadWhatIsYoungAlone) {
     EXPECT_TRUE(since) << since.error().message;
     ResumingListener listener;
     listener.hold = true;
-    auto source = backend_->source(
-        {.topics = {"telemetry"}, .listener = &listener, .start = ingest::Start::beginning});
+    ingest::SourceOptions options;
+    options.topics = {"telemetry"};
+    options.listener = &listener;
+    options.start = ingest::Start::beginning;
+    auto source = backend_->source(options);
     listener.source = source.get();
     for (int i = 0; i < 200 && listener.assignments == 0; ++i)
       EXPECT_TRUE(source->poll(milliseconds{100}, 1, [](const core::RecordView&) {}));
