@@ -12,7 +12,8 @@ void read(config::Reader& in, Config& out) {
   if (!in.describing() && in.has("keep")) {
     std::string moved;
     in.optional("keep", moved, "");
-    in.error("keep", "write this age as store.keep.runs: the ages of all classes stand there");
+    in.error("keep", "store.keep.runs has this age now: write store: {keep: {runs: " + moved +
+                         "}}; the ages of all classes stand there");
   }
   in.optional("max_bytes", out.max_bytes,
               "above it the runs that were heard of least lately are forgotten");
@@ -28,9 +29,8 @@ namespace {
 void check_order(config::Reader& in, const char* key, core::Duration age, const char* longer_key,
                  core::Duration longer) {
   if (age <= longer || !in.has(key) || !in.has(longer_key)) return;
-  in.error(key,
-           std::string(key) + " (" + core::to_text(age) + ") must not be above " + longer_key +
-               " (" + core::to_text(longer) + ")");
+  in.error(key, std::string(key) + " (" + core::to_text(age) + ") must not be above " + longer_key +
+                    " (" + core::to_text(longer) + ")");
 }
 
 void read_keep(config::Reader& in, KeepAges& out) {

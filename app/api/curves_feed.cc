@@ -45,6 +45,7 @@ class CurvesFeed::Reading final : private core::AssignmentListener {
   core::Status begin(core::RecordSource& source);
   core::Status commit(const core::RecordSource& source);
   core::Status tidy();
+  core::Status forget();
   core::Status drop_old();
   void tick();
 
@@ -102,6 +103,11 @@ void CurvesFeed::Reading::tick() {
 }
 
 core::Status CurvesFeed::Reading::tidy() {
+  if (auto status = forget(); !status) return status;
+  return drop_old();
+}
+
+core::Status CurvesFeed::Reading::forget() {
   const core::WallTime now = feed_.clock_.now();
   if (now - tidied_ < kTidyCurvesEvery) return core::ok();
   const std::uint64_t refused = store_.refused();
@@ -110,8 +116,8 @@ core::Status CurvesFeed::Reading::tidy() {
     feed_.log_.warn("curves_left_out", {{"values", std::to_string(refused)},
                                         {"error", "a run has more than 200 000 series"}});
   }
-  const auto gone = store_.forget(
-      now - feed_.config_.keep.runs, feed_.config_.max_curve_bytes.count, kCurvesForgotten);
+  const auto gone = store_.forget(now - feed_.config_.keep.runs,
+                                  feed_.config_.max_curve_bytes.count, kCurvesForgotten);
   if (!gone) return feed_.failed(gone.error());
   if (*gone < kCurvesForgotten) tidied_ = now;
   return core::ok();
@@ -173,7 +179,6 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
     }
     feed_.figures_.turn(feed_.clock_.now(), at_end);
     if (auto status = tidy(); !status) return status;
-    if (auto status = drop_old(); !status) return status;
   }
   return core::ok();
 }

@@ -29,8 +29,9 @@ std::optional<std::int64_t> micros_or_null(const std::optional<core::WallTime>& 
 // What records up to the moment say. Stamps are when a record was written, UTC ns.
 struct Heard {
   std::vector<core::JobEvent> jobs;
-  std::map<std::string, std::int64_t> began;                            // by event id
-  std::map<std::pair<std::string, std::int64_t>, std::int64_t> closed;  // by key and end, microseconds
+  std::map<std::string, std::int64_t> began;  // by event id
+  std::map<std::pair<std::string, std::int64_t>, std::int64_t>
+      closed;  // by key and end, microseconds
   std::map<std::string, std::vector<std::pair<std::int64_t, std::int64_t>>> severities;  // by key
   std::set<std::string> told;  // deliveries that arrived
   std::int64_t last = 0;
@@ -54,8 +55,8 @@ Heard heard_until(const std::vector<insights::KeptRecord>& events) {
         out.told.insert(delivery->notification_id + "/" + delivery->integration);
       continue;
     }
-    if (record.tombstone || (kept.record.topic != core::topic::kIssues &&
-                             kept.record.topic != core::topic::kRegistry))
+    if (record.tombstone ||
+        (kept.record.topic != core::topic::kIssues && kept.record.topic != core::topic::kRegistry))
       continue;
     const auto decoded = ingest::decode_event(record);
     if (!decoded) continue;
@@ -144,8 +145,9 @@ core::Status put_back(insights::RunLine& line, std::vector<insights::IssueLine>&
   if (first > until)
     return core::Error{core::Code::not_found,
                        "at: nothing was known of this run at " + core::to_rfc3339(at) +
-                           (first == kNever ? "" : "; it was first heard of at " +
-                                                       core::to_rfc3339(core::wall_time(first)))};
+                           (first == kNever ? ""
+                                            : "; it was first heard of at " +
+                                                  core::to_rfc3339(core::wall_time(first)))};
   std::erase_if(events, [&](const auto& kept) { return kept.timestamp > until; });
   const Heard heard = heard_until(events);
   std::erase_if(issues, [&](auto& issue) { return !put_back_issue(heard, issue); });
@@ -167,8 +169,8 @@ std::optional<std::int64_t> step_at(insights::SeriesReader& curves, const std::s
   curves.all_families(
       run, insights::FamilyKind::clock, [&](std::int64_t, insights::FamilyLine&& family) {
         if (family.mode != core::Mode::train) return;
-        const std::int64_t end = curves.x_at(family, insights::kTimeColumn,
-                                             static_cast<double>(micros_of(at)) + 1);
+        const std::int64_t end =
+            curves.x_at(family, insights::kTimeColumn, static_cast<double>(micros_of(at)) + 1);
         if (end > family.x_first) out = std::max(out.value_or(0), end - 1);
       });
   return out;

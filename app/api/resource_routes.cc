@@ -129,8 +129,7 @@ HttpAnswer show_issue(ApiDesk& desk, const ApiCall& call) {
     auto past = issue_of_the_past(desk, key, asked, *at);
     if (past) return {200, core::to_json(Value(std::move(*past))) + "\n"};
     const core::Code code = past.error().code;
-    if (code == core::Code::not_found)
-      return problem(404, "not-found", past.error().message, "at");
+    if (code == core::Code::not_found) return problem(404, "not-found", past.error().message, "at");
     if (code != core::Code::invalid_argument) return problem(past.error());
     return problem(400, "invalid-parameter", past.error().message, "at");
   }

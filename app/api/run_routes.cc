@@ -51,19 +51,27 @@ bool load_run(insights::EventReader& store, std::optional<core::WallTime> at,
   return put_back(run, issues, events, *at).has_value();
 }
 
+// What does not go together in a list by when runs were heard of; ok: nothing.
+core::Status check_list(const ApiCall& call, core::WallTime now, std::string& field) {
+  for (const char* name : {"q", "offset"}) {
+    field = name;
+    if (call.query.value(name))
+      return core::invalid_argument(std::string(name) + ": needs order=trouble");
+  }
+  field = "at";
+  const auto at = moment_of(call);
+  return at ? check_moment(*at, now) : core::ok();
+}
+
 HttpAnswer list_runs(ApiDesk& desk, const ApiCall& call) {
   const auto at = moment_of(call);
-  if (at) {
-    if (const auto past = check_moment(*at, desk.clock.now()); !past)
-      return problem(400, "invalid-parameter", past.error().message, "at");
-    if (call.query.value("order") == "trouble")
-      return problem(400, "invalid-parameter", "at: the order by trouble is that of now", "at");
+  if (call.query.value("order") == "trouble") {
+    if (!at) return show_run_board(desk, call);
+    return problem(400, "invalid-parameter", "at: the order by trouble is that of now", "at");
   }
-  if (call.query.value("order") == "trouble") return show_run_board(desk, call);
-  for (const char* name : {"q", "offset"}) {
-    if (call.query.value(name))
-      return problem(400, "invalid-parameter", std::string(name) + ": needs order=trouble", name);
-  }
+  std::string field;
+  if (const auto good = check_list(call, desk.clock.now(), field); !good)
+    return problem(400, "invalid-parameter", good.error().message, field);
   auto page = ListPage::of(call.query);
   if (!page) return problem(400, "invalid-request", page.error().message, "cursor");
   auto store = desk.insights.reader();
@@ -89,8 +97,9 @@ HttpAnswer list_runs(ApiDesk& desk, const ApiCall& call) {
   if (at && taken == 0 && !call.query.value("cursor"))
     return problem(404, "not-found",
                    "at: nothing is kept of that time, or no run that fits was known then", "at");
-  return std::move(*page).answer(call.request, {{"as_of", core::to_rfc3339(at.value_or(desk.clock.now()))},
-                                                {"current", desk.insights.current()}});
+  return std::move(*page).answer(call.request,
+                                 {{"as_of", core::to_rfc3339(at.value_or(desk.clock.now()))},
+                                  {"current", desk.insights.current()}});
 }
 
 // The run that a path names, and everything of it; nullopt: `refusal` says why.
@@ -152,13 +161,14 @@ HttpAnswer show_run(ApiDesk& desk, const ApiCall& call) {
   ValueList deliveries;
   for (const auto& entry : found->story.deliveries().entries())
     deliveries.push_back(delivery_value(entry.delivery, entry.key.at, entry.key.id));
-  return {200, core::to_json(ValueMap{{"run", run_row(found->line, found->issues)},
-                                      {"issues", std::move(issues)},
-                                      {"stop", found->story.stop(found->line.uid)},
-                                      {"changes", found->story.changes()},
-                                      {"rules", found->story.rules()},
-                                      {"deliveries", std::move(deliveries)},
-                                      {"as_of", core::to_rfc3339(moment_of(call).value_or(desk.clock.now()))}}) +
+  return {200, core::to_json(ValueMap{
+                   {"run", run_row(found->line, found->issues)},
+                   {"issues", std::move(issues)},
+                   {"stop", found->story.stop(found->line.uid)},
+                   {"changes", found->story.changes()},
+                   {"rules", found->story.rules()},
+                   {"deliveries", std::move(deliveries)},
+                   {"as_of", core::to_rfc3339(moment_of(call).value_or(desk.clock.now()))}}) +
                    "\n"};
 }
 
@@ -166,9 +176,10 @@ HttpAnswer show_history(ApiDesk& desk, const ApiCall& call) {
   HttpAnswer refusal;
   const auto found = find_run(desk, call, refusal);
   if (!found) return refusal;
-  return {200, core::to_json(ValueMap{{"run", run_row(found->line, found->issues)},
-                                      {"items", found->story.history()},
-                                      {"as_of", core::to_rfc3339(moment_of(call).value_or(desk.clock.now()))}}) +
+  return {200, core::to_json(ValueMap{
+                   {"run", run_row(found->line, found->issues)},
+                   {"items", found->story.history()},
+                   {"as_of", core::to_rfc3339(moment_of(call).value_or(desk.clock.now()))}}) +
                    "\n"};
 }
 
@@ -176,9 +187,10 @@ HttpAnswer list_rules(ApiDesk& desk, const ApiCall& call) {
   HttpAnswer refusal;
   const auto found = find_run(desk, call, refusal);
   if (!found) return refusal;
-  return {200, core::to_json(ValueMap{{"run", run_row(found->line, found->issues)},
-                                      {"items", found->story.rules()},
-                                      {"as_of", core::to_rfc3339(moment_of(call).value_or(desk.clock.now()))}}) +
+  return {200, core::to_json(ValueMap{
+                   {"run", run_row(found->line, found->issues)},
+                   {"items", found->story.rules()},
+                   {"as_of", core::to_rfc3339(moment_of(call).value_or(desk.clock.now()))}}) +
                    "\n"};
 }
 

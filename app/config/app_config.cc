@@ -64,10 +64,10 @@ void check_foreign_topics(const config::Reader& root, const AppConfig& config) {
 
 // Every top-level key but `rules`.
 constexpr std::array<std::string_view, 22> kSections{
-    "transport", "topics",   "cluster",        "labels",    "collect", "capture",  "engine",
-    "receivers", "route",    "inhibit_rules",  "router",    "http",    "log",      "plugins",
-    "reports",   "evidence", "time_intervals", "platforms", "stops",   "insights", "store",
-    "tracing"};
+    "transport", "topics",    "cluster", "labels",        "collect",        "capture",
+    "engine",    "receivers", "route",   "inhibit_rules", "router",         "http",
+    "log",       "plugins",   "reports", "evidence",      "time_intervals", "platforms",
+    "stops",     "insights",  "store",   "tracing"};
 
 std::vector<std::string> files_of(const config::Reader& root, const AppConfig& config,
                                   const std::string& path) {

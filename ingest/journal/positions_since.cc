@@ -40,8 +40,8 @@ core::Result<std::int64_t> journal_first_since(JournalDatabase& from, const Jour
 }
 
 core::Result<std::vector<core::Position>> journal_positions_since(
-    const std::string& directory, const TopicsConfig& topics,
-    const std::vector<std::string>& names, core::WallTime since) {
+    const std::string& directory, const TopicsConfig& topics, const std::vector<std::string>& names,
+    core::WallTime since) {
   const JournalUse use;
   const JournalTopics known = journal_topics(topics);
   std::vector<core::Position> out;

@@ -21,7 +21,7 @@ core::Result<std::int64_t> journal_first_since(JournalDatabase& from, const Jour
 
 /// One of each topic whose file is there.
 core::Result<std::vector<core::Position>> journal_positions_since(
-    const std::string& directory, const TopicsConfig& topics,
-    const std::vector<std::string>& names, core::WallTime since);
+    const std::string& directory, const TopicsConfig& topics, const std::vector<std::string>& names,
+    core::WallTime since);
 
 }  // namespace tocsin::ingest

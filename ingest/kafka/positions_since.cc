@@ -26,8 +26,8 @@ core::Result<std::vector<core::Position>> kafka_positions_since(
   core::NullTelemetry telemetry;
   const KafkaContext context{
       cfg.kafka, kafka_address(cfg.kafka), topics.prefix, topic_plan(topics), log, telemetry};
-  const auto settings = consumer_settings("tocsin-since", kafka_client_id("since"),
-                                          std::chrono::milliseconds{10});
+  const auto settings =
+      consumer_settings("tocsin-since", kafka_client_id("since"), std::chrono::milliseconds{10});
   auto conf = make_kafka_conf(context.properties, KafkaRole::consumer, settings);
   if (!conf) return conf.error();
   auto client = KafkaClient::start(std::move(*conf), KafkaRole::consumer, nullptr, context.log);
@@ -36,8 +36,7 @@ core::Result<std::vector<core::Position>> kafka_positions_since(
   const auto list = partition_list(context, asked);
   const auto millis =
       std::chrono::floor<std::chrono::milliseconds>(since.time_since_epoch()).count();
-  for (int i = 0; i < list->cnt; ++i)
-    list->elems[i].offset = std::max<std::int64_t>(0, millis);
+  for (int i = 0; i < list->cnt; ++i) list->elems[i].offset = std::max<std::int64_t>(0, millis);
   const auto error = rd_kafka_offsets_for_times((*client)->get(), list.get(),
                                                 static_cast<int>(kSincePatience.count()));
   if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -49,9 +48,9 @@ core::Result<std::vector<core::Position>> kafka_positions_since(
     std::int64_t next = one.offset;
     if (next < 0) {  // everything is older
       std::int64_t first = 0;
-      const auto failed = rd_kafka_query_watermark_offsets(
-          (*client)->get(), one.topic, one.partition, &first, &next,
-          static_cast<int>(kSincePatience.count()));
+      const auto failed =
+          rd_kafka_query_watermark_offsets((*client)->get(), one.topic, one.partition, &first,
+                                           &next, static_cast<int>(kSincePatience.count()));
       if (failed != RD_KAFKA_RESP_ERR_NO_ERROR)
         return kafka_error(failed, std::string("looking for the end of ") + one.topic);
     }

@@ -48,6 +48,11 @@ struct SeriesWriter::AgingFamily {
   std::array<std::int64_t, kKeptParts> from{};
   std::int64_t rows_gone = 0;
   bool changed = false;
+
+  /// In the unit of its times.
+  [[nodiscard]] double heard_at() const {
+    return static_cast<double>(heard) / (kind == FamilyKind::system ? kMicrosOfAMilli : 1);
+  }
 };
 
 std::vector<SeriesWriter::AgingFamily> SeriesWriter::aging_families(std::size_t most) {
@@ -76,8 +81,7 @@ std::vector<SeriesWriter::AgingFamily> SeriesWriter::aging_families(std::size_t 
 
 // False: there are more that are old.
 bool SeriesWriter::drop_chunks(AgingFamily& family, double before, std::size_t& left) {
-  StoreStatement get =
-      database_->prepare("SELECT x0, x1, data FROM chunk WHERE family = ? ORDER BY x0");
+  StoreStatement& get = do_->old_chunks;
   get.bind(1, family.id);
   std::int64_t last = -1;  // x0 of the newest that is old
   bool all = true;
@@ -114,11 +118,11 @@ bool SeriesWriter::drop_chunks(AgingFamily& family, double before, std::size_t& 
   return all;
 }
 
-// What never filled a chunk becomes one, so that its buckets stay when its rows go.
+// What never filled a chunk becomes one, so that its buckets stay when its rows go; once the run is quiet.
 void SeriesWriter::close_open_rows(AgingFamily& family, double before) {
   if (family.from[kRowsPart] <= family.x_chunked || family.rows <= family.chunked) return;
-  StoreStatement get =
-      database_->prepare("SELECT data FROM piece WHERE family = ? ORDER BY x0 DESC LIMIT 1");
+  if (!(family.heard_at() < before)) return;
+  StoreStatement& get = do_->old_piece;
   get.bind(1, family.id);
   const auto newest = get.next() ? decode_rows(get.text(0)) : std::nullopt;
   get.reset();
@@ -152,11 +156,9 @@ void SeriesWriter::drop_blocks(AgingFamily& family, std::size_t part, double bef
   const std::int64_t level = family.k0 + static_cast<std::int64_t>(part - 1) * kLevelStep;
   const bool samples = family.kind == FamilyKind::system;
   // Only what the part below has dropped too. Of a run that is quiet for as long that may be all.
-  const double heard = static_cast<double>(family.heard) / (samples ? kMicrosOfAMilli : 1);
   const std::int64_t below = family.from[part - 1];
-  const std::int64_t limit = below > family.x_last && heard < before ? kNoLimit : below;
-  StoreStatement get = database_->prepare(
-      "SELECT block, data FROM rollup WHERE family = ? AND col = ? AND level = ? ORDER BY block");
+  const std::int64_t limit = below > family.x_last && family.heard_at() < before ? kNoLimit : below;
+  StoreStatement& get = do_->old_blocks;
   get.bind(1, family.id).bind(2, static_cast<std::int64_t>(samples ? 0 : time_column(family.kind)));
   get.bind(3, level);
   std::int64_t last = -1;
@@ -207,7 +209,8 @@ void SeriesWriter::keep_aged(const AgingFamily& family) {
   tell.bind(1, std::get<0>(family.key)).run();
   // Spans have no buckets to be drawn from: the first one that is there is the first.
   const std::int64_t first = family.from[kRowsPart];
-  StoreStatement begin = database_->prepare("UPDATE family SET x_first = max(x_first, ?) WHERE id = ?");
+  StoreStatement begin =
+      database_->prepare("UPDATE family SET x_first = max(x_first, ?) WHERE id = ?");
   begin.bind(1, first).bind(2, family.id).run();
   const auto known = families_.find(family.key);
   if (known != families_.end()) known->second.x_first = std::max(known->second.x_first, first);
@@ -227,7 +230,8 @@ bool SeriesWriter::drop_old_of(AgingFamily& family, const KeepAges& keep, std::i
     close_open_rows(family, before(kRowsPart));
     all = drop_chunks(family, before(kRowsPart), left);
   }
-  for (std::size_t part = kRowsPart + 1; part < kKeptParts && all; ++part)
+  const bool any = family.from[kRowsPart] > 0;  // else what is made of its rows is as young
+  for (std::size_t part = kRowsPart + 1; part < kKeptParts && all && any; ++part)
     drop_blocks(family, part, before(part), left);
   keep_aged(family);
   return all && left > 0;

@@ -16,13 +16,13 @@ namespace {
 
 constexpr const char* kFamilies =
     "SELECT f.id, f.kind, f.k0, f.rows, f.chunked, f.x_chunked, f.x_last, coalesce(r.uid, '?'),"
-    " coalesce(n.text, 'series ' || f.id), %s FROM family f LEFT JOIN run r ON r.id = f.run LEFT JOIN"
+    " coalesce(n.text, 'series ' || f.id), %s FROM family f LEFT JOIN run r ON r.id = f.run LEFT "
+    "JOIN"
     " name n ON n.run = f.run AND n.kind = f.kind AND n.hash = f.name %s ORDER BY f.id";
 
 // A file that no writer of this version has opened has dropped nothing by age.
 std::string families_sql(StoreDatabase& database) {
-  const bool aged =
-      database.number("SELECT count(*) FROM sqlite_master WHERE name = 'aged'") > 0;
+  const bool aged = database.number("SELECT count(*) FROM sqlite_master WHERE name = 'aged'") > 0;
   std::string out = kFamilies;
   out.replace(out.find("%s"), 2,
               aged ? "coalesce(a.rows_from, 0), coalesce(a.rows_gone, 0)" : "0, 0");
@@ -143,14 +143,14 @@ class SeriesCheck {
                         std::string(columns_of(family.kind)[where.first].name) +
                         " is not what its chunks give");
     }
-    if (stored.size() > made.size() && family.rows_gone == 0) say(family, "its pyramid has levels that no chunk gives");
+    if (stored.size() > made.size() && family.rows_gone == 0)
+      say(family, "its pyramid has levels that no chunk gives");
   }
 
   /// Without the buckets that had rows which are gone: their chunks cannot give them again.
   static Buckets kept(const CheckedFamily& family, std::int64_t level, Buckets buckets) {
-    std::erase_if(buckets, [&](const auto& entry) {
-      return entry.first << level < family.rows_from;
-    });
+    std::erase_if(buckets,
+                  [&](const auto& entry) { return entry.first << level < family.rows_from; });
     return buckets;
   }
 

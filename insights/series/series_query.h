@@ -24,7 +24,7 @@ struct SeriesAsk {
   std::optional<core::Mode> mode;
   std::optional<std::int64_t> from, to;            // steps: [from, to)
   std::optional<std::int64_t> from_time, to_time;  // the same as times, in microseconds
-  std::optional<std::int64_t> until;  // microseconds: as if nothing had come later
+  std::optional<std::int64_t> until;               // microseconds: as if nothing had come later
   std::int64_t points = 1000;
   std::int64_t smooth = 0;  // span in steps; 0: not
   Together together = Together::each;
@@ -50,7 +50,8 @@ struct SeriesLine {
 struct SeriesAnswer {
   std::int64_t level = 0;  // a bucket holds 2^level steps
   std::int64_t from = 0, to = 0;
-  std::int64_t rows_from = 0;  // single values of the range before it are gone by their age; 0: none are
+  std::int64_t rows_from =
+      0;  // single values of the range before it are gone by their age; 0: none are
   std::size_t left_out = 0;  // series beyond `most`
   bool settled = false;      // the newest segment of each worker has chunks behind `to`
   std::vector<SeriesLine> lines;

@@ -63,8 +63,9 @@ core::Result<std::unique_ptr<SeriesReader>> SeriesReader::open(const std::string
   if (empty) return core::unavailable("nothing is kept yet");  // the writer may be about to make it
   auto out = std::unique_ptr<SeriesReader>(new SeriesReader(std::move(*database)));
   // A file that no writer has opened since has no such table. What fails here, failure() tells.
-  out->aged_ = out->database_->number("SELECT count(*) FROM sqlite_master WHERE name = 'aged'") > 0 &&
-               out->database_->number("SELECT EXISTS(SELECT 1 FROM aged)") > 0;
+  out->aged_ =
+      out->database_->number("SELECT count(*) FROM sqlite_master WHERE name = 'aged'") > 0 &&
+      out->database_->number("SELECT EXISTS(SELECT 1 FROM aged)") > 0;
   return out;
 }
 
@@ -166,9 +167,11 @@ FamilyLine family_at(const StoreStatement& get, FamilyKind kind) {
 std::vector<FamilyLine> SeriesReader::families(const std::string& run, FamilyKind kind,
                                                std::int64_t name) {
   StoreStatement get = database_->prepare(
-      std::string("SELECT f.id, f.mode, coalesce((SELECT text FROM name WHERE run = f.run AND kind = 4 AND"
-      " hash = w.hash), ''), w.rank, w.attempt, w.incarnation, f.k0, f.rows, f.repeats, f.x_first,"
-      " f.x_chunked, f.x_last, f.bad_x") +
+      std::string(
+          "SELECT f.id, f.mode, coalesce((SELECT text FROM name WHERE run = f.run AND kind = 4 AND"
+          " hash = w.hash), ''), w.rank, w.attempt, w.incarnation, f.k0, f.rows, f.repeats, "
+          "f.x_first,"
+          " f.x_chunked, f.x_last, f.bad_x") +
       kept_columns(aged_) + " FROM family f JOIN worker w ON w.id = f.worker" + kept_table(aged_) +
       " WHERE f.run = (SELECT id FROM run WHERE uid = ?) AND f.kind = ? AND f.name = ? AND"
       " f.rows > 0 ORDER BY f.mode, w.rank, w.incarnation, w.attempt");
@@ -186,8 +189,9 @@ void SeriesReader::all_families(
     core::FunctionRef<void(std::int64_t name, FamilyLine&& family)> visit) {
   std::unordered_map<std::int64_t, std::string> workers;
   StoreStatement get = database_->prepare(
-      std::string("SELECT f.id, f.mode, '', w.rank, w.attempt, w.incarnation, f.k0, f.rows, f.repeats,"
-      " f.x_first, f.x_chunked, f.x_last, f.bad_x, f.name, w.hash") +
+      std::string(
+          "SELECT f.id, f.mode, '', w.rank, w.attempt, w.incarnation, f.k0, f.rows, f.repeats,"
+          " f.x_first, f.x_chunked, f.x_last, f.bad_x, f.name, w.hash") +
       kept_columns(aged_) + " FROM family f JOIN worker w ON w.id = f.worker" + kept_table(aged_) +
       " WHERE f.run = (SELECT id FROM run WHERE uid = ?) AND f.kind = ? AND f.rows > 0");
   get.bind(1, std::string_view(run)).bind(2, static_cast<std::int64_t>(kind));

@@ -129,6 +129,10 @@ SeriesWriter::SeriesWriter(std::unique_ptr<StoreDatabase> database, std::unique_
   do_->get_open = made("SELECT data FROM open WHERE worker = ? AND what = ?");
   do_->put_open = made("INSERT OR REPLACE INTO open VALUES (?,?,?)");
   do_->put_histogram = made("INSERT OR REPLACE INTO histogram VALUES (?,?,?)");
+  do_->old_chunks = made("SELECT x0, x1, data FROM chunk WHERE family = ? ORDER BY x0");
+  do_->old_piece = made("SELECT data FROM piece WHERE family = ? ORDER BY x0 DESC LIMIT 1");
+  do_->old_blocks = made(
+      "SELECT block, data FROM rollup WHERE family = ? AND col = ? AND level = ? ORDER BY block");
   do_->put_block = made("INSERT OR REPLACE INTO rollup VALUES (?,?,?,?,?)");
 }
 

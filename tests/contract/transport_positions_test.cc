@@ -65,15 +65,15 @@ TEST_P(TransportContract, AListenerIsToldWhereTheGroupStandsAndHoldsTheRecordsBa
 // What a store that is begun reads: what is young, of every partition, and nothing of what is old.
 TEST_P(TransportContract, PositionsSinceATimeReadWhatIsYoungAlone) {
   if (backend_->kind() == BackendKind::memory) GTEST_SKIP() << "has no place to be opened again";
-  const auto now = std::chrono::time_point_cast<core::WallTime::duration>(
-      std::chrono::system_clock::now());
+  const auto now =
+      std::chrono::time_point_cast<core::WallTime::duration>(std::chrono::system_clock::now());
   auto records = numbered(40);
   for (std::size_t at = 0; at < records.size(); ++at)
     records[at].timestamp = core::nanoseconds(now - std::chrono::hours(40 - static_cast<int>(at)));
   publish(records);
   const auto young = [&](core::Duration age) {
-    const auto since = ingest::positions_since(backend_->config(), backend_->topics(),
-                                               {"telemetry"}, now - age);
+    const auto since =
+        ingest::positions_since(backend_->config(), backend_->topics(), {"telemetry"}, now - age);
     EXPECT_TRUE(since) << since.error().message;
     ResumingListener listener;
     listener.hold = true;
