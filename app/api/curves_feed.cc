@@ -45,6 +45,7 @@ class CurvesFeed::Reading final : private core::AssignmentListener {
   core::Status begin(core::RecordSource& source);
   core::Status commit(const core::RecordSource& source);
   core::Status tidy();
+  core::Status drop_bad();
   core::Status forget();
   core::Status drop_old();
   void tick();
@@ -103,8 +104,21 @@ void CurvesFeed::Reading::tick() {
 }
 
 core::Status CurvesFeed::Reading::tidy() {
+  if (auto status = drop_bad(); !status) return status;
   if (auto status = forget(); !status) return status;
   return drop_old();
+}
+
+// Each goes by itself: only a file whose structure is damaged is begun anew.
+core::Status CurvesFeed::Reading::drop_bad() {
+  for (const insights::BadChunk& one : feed_.bad_chunks_.take()) {
+    const auto gone = store_.drop_bad(one.family, one.x0);
+    if (!gone) return feed_.failed(gone.error());
+    if (*gone)
+      feed_.log_.warn("curves_chunk_dropped",
+                      {{"series", std::to_string(one.family)}, {"first", std::to_string(one.x0)}});
+  }
+  return core::ok();
 }
 
 core::Status CurvesFeed::Reading::forget() {
@@ -222,6 +236,7 @@ core::Result<std::unique_ptr<insights::SeriesReader>> CurvesFeed::reader() const
   auto opened = insights::SeriesReader::open(path_);
   if (opened) {
     (*opened)->tell_damage(hook);
+    (*opened)->tell_bad_chunks([this](const insights::BadChunk& one) { bad_chunks_.met(one); });
     return opened;
   }
   if (opened.error().code == core::Code::data_loss) hook(opened.error().message);

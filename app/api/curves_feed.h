@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "app/api/bad_chunks.h"
 #include "app/api/store_condition.h"
 #include "app/api/store_figures.h"
 #include "app/api/stream_hub.h"
@@ -62,6 +63,7 @@ class CurvesFeed {
   StoreFigures figures_;      // of the thread
   insights::StoreHold hold_;  // the same
   mutable StoreCondition condition_;
+  mutable BadChunks bad_chunks_;
   std::atomic<bool> current_ = false;
   std::jthread thread_;
 };

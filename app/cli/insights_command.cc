@@ -40,13 +40,16 @@ int cannot_read(const core::Error& error) {
 Value checked_value(const std::string& path, const insights::StoreFindings& found) {
   ValueList lines;
   for (const std::string& line : found.lines()) lines.emplace_back(line);
+  ValueList notes;
+  for (const std::string& line : found.notes()) notes.emplace_back(line);
   return ValueMap{{"file", path},
                   {"sound", found.sound()},
                   {"runs", found.runs},
                   {"rows", found.rows},
                   {"decoded", found.pieces},
                   {"findings", static_cast<std::int64_t>(found.count())},
-                  {"lines", std::move(lines)}};
+                  {"lines", std::move(lines)},
+                  {"notes", std::move(notes)}};
 }
 
 void print_checked(const std::string& path, const insights::StoreFindings& found) {
@@ -55,6 +58,7 @@ void print_checked(const std::string& path, const insights::StoreFindings& found
   for (const std::string& line : found.lines()) std::cout << "  " << line << "\n";
   if (found.count() > found.lines().size())
     std::cout << "  and " << found.count() - found.lines().size() << " more\n";
+  for (const std::string& line : found.notes()) std::cout << "  note: " << line << "\n";
 }
 
 std::string time_text(std::int64_t micros) {
@@ -76,7 +80,7 @@ double per_value(const insights::ClassStats& one) {
 
 // By the configuration of who asks; a folder alone does not tell it. Buckets: of each level, the narrowest first.
 Value ages_value(const insights::ClassStats& one, const std::optional<insights::KeepAges>& keep) {
-  if (!keep) return Value();
+  if (!keep) return {};
   const auto ages = insights::ages_of(one.kind, *keep);
   ValueList buckets;
   for (std::size_t part = insights::kRowsPart + 1; part < ages.size(); ++part)

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "insights/series/series_statements.h"
 #include "insights/series/series_writer.h"
@@ -84,13 +85,14 @@ bool SeriesWriter::drop_chunks(AgingFamily& family, double before, std::size_t& 
   StoreStatement& get = do_->old_chunks;
   get.bind(1, family.id);
   std::int64_t last = -1;  // x0 of the newest that is old
+  std::int64_t bad = -1;   // x0 of one that cannot be decoded
   bool all = true;
   while (get.next()) {
     const std::uint64_t wanted =
         family.kind == FamilyKind::system ? 0 : std::uint64_t{1} << time_column(family.kind);
     const auto rows = decode_columns(get.text(2), wanted);
     if (!rows || rows->columns.size() != columns_of(family.kind).size()) {
-      database_->found_damage();
+      bad = get.integer(0);
       break;
     }
     if (!(newest_of(*rows, family.kind) < before)) break;
@@ -104,6 +106,7 @@ bool SeriesWriter::drop_chunks(AgingFamily& family, double before, std::size_t& 
     family.rows_gone += static_cast<std::int64_t>(rows->size());
   }
   get.reset();
+  if (bad >= 0) bad_chunks_.push_back({family.id, bad});
   if (last < 0) return all;
   family.changed = true;
   StoreStatement gone = database_->prepare("DELETE FROM chunk WHERE family = ? AND x0 <= ?");
@@ -260,6 +263,9 @@ core::Result<bool> SeriesWriter::drop_old(const KeepAges& keep, core::WallTime n
   auto after = database_->failure();
   if (!failed) return failed.error();
   if (!after) return after.error();
+  for (const auto& [family, x0] : std::exchange(bad_chunks_, {})) {
+    if (auto gone = drop_bad(family, x0); !gone) return gone;
+  }
   return through;
 }
 

@@ -34,7 +34,7 @@ struct SeriesReader::Questions {
 SeriesReader::SeriesReader(std::unique_ptr<StoreDatabase> database)
     : database_(std::move(database)), ask_(std::make_unique<Questions>()) {
   ask_->chunks = database_->prepare(
-      "SELECT data FROM chunk WHERE family = ?1 AND x0 >= coalesce((SELECT max(x0) FROM chunk"
+      "SELECT x0, data FROM chunk WHERE family = ?1 AND x0 >= coalesce((SELECT max(x0) FROM chunk"
       " WHERE family = ?1 AND x0 <= ?2), ?2) AND x0 < ?3 ORDER BY x0");
   ask_->pieces = database_->prepare(
       "SELECT data FROM piece WHERE family = ?1 AND x0 >= coalesce((SELECT max(x0) FROM piece"
@@ -46,10 +46,13 @@ SeriesReader::SeriesReader(std::unique_ptr<StoreDatabase> database)
 SeriesReader::~SeriesReader() = default;
 
 core::Status SeriesReader::failure() {
-  if (std::exchange(damaged_, false)) database_->found_damage();
+  const auto bad = std::exchange(bad_chunks_, {});
+  if (std::exchange(damaged_, false) || (!bad.empty() && !bad_chunk_)) database_->found_damage();
   auto out = database_->failure();
   if (!out && out.error().code == core::Code::data_loss && damage_) damage_(out.error().message);
-  return out;
+  if (!out || bad.empty()) return out;
+  for (const BadChunk& one : bad) bad_chunk_(one);
+  return core::unavailable("some stored values cannot be read any more; they are dropped, ask again");
 }
 
 core::Result<std::unique_ptr<SeriesReader>> SeriesReader::open(const std::string& path) {
@@ -214,15 +217,20 @@ void SeriesReader::all_families(
 }
 
 void SeriesReader::stored_rows(const FamilyLine& family, std::int64_t lo, std::int64_t hi,
-                               core::FunctionRef<void(std::string_view)> visit) {
+                               core::FunctionRef<bool(std::string_view)> visit) {
   if (lo <= family.x_chunked) {
     ask_->chunks.bind(1, family.id).bind(2, lo).bind(3, hi);
-    while (ask_->chunks.next()) visit(ask_->chunks.text(0));
+    while (ask_->chunks.next()) {
+      if (!visit(ask_->chunks.text(1)))
+        bad_chunks_.push_back({family.id, ask_->chunks.integer(0)});
+    }
     ask_->chunks.reset();
   }
   if (hi > family.x_chunked) {
     ask_->pieces.bind(1, family.id).bind(2, lo).bind(3, hi);
-    while (ask_->pieces.next()) visit(ask_->pieces.text(0));
+    while (ask_->pieces.next()) {
+      if (!visit(ask_->pieces.text(0))) damaged_ = true;
+    }
     ask_->pieces.reset();
   }
 }
@@ -232,11 +240,9 @@ void SeriesReader::rows(const FamilyLine& family, std::int64_t lo, std::int64_t 
   const std::size_t columns = columns_of(family.kind).size();
   stored_rows(family, lo, hi, [&](std::string_view bytes) {
     const auto some = decode_columns(bytes, wanted);
-    if (some && some->columns.size() == columns) {
-      visit(*some);
-    } else {
-      damaged_ = true;
-    }
+    if (!some || some->columns.size() != columns) return false;
+    visit(*some);
+    return true;
   });
 }
 
@@ -245,10 +251,7 @@ void SeriesReader::add_rows(const FamilyLine& family, std::size_t column, std::i
   if (lo >= hi) return;
   stored_rows(family, lo, hi, [&](std::string_view bytes) {
     const auto some = decode_columns(bytes, std::uint64_t{1} << column);
-    if (!some || column >= some->columns.size()) {
-      damaged_ = true;
-      return;
-    }
+    if (!some || column >= some->columns.size()) return false;
     const auto begin = std::lower_bound(some->x.begin(), some->x.end(), lo);
     const auto end = std::lower_bound(begin, some->x.end(), hi);
     for (auto at = begin; at != end; ++at) {
@@ -256,6 +259,7 @@ void SeriesReader::add_rows(const FamilyLine& family, std::size_t column, std::i
       one.add(*at, some->columns[column][static_cast<std::size_t>(at - some->x.begin())]);
       out(*at >> level, one);
     }
+    return true;
   });
 }
 

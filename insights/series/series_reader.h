@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -102,6 +103,12 @@ struct SeriesSize {
   std::int64_t runs = 0, families = 0, values = 0, bytes = 0;
 };
 
+/// A chunk of rows whose bytes are not what was written.
+struct BadChunk {
+  std::int64_t family = 0, x0 = 0;
+};
+using BadChunkHook = std::function<void(const BadChunk&)>;
+
 class SeriesReader {
  public:
   /// unavailable: there is no store yet, or it cannot be read.
@@ -163,13 +170,16 @@ class SeriesReader {
   core::Status failure();
   /// failure() tells `damage` if the file is damaged.
   void tell_damage(DamageHook damage) { damage_ = std::move(damage); }
+  /// failure() tells `bad` each chunk that cannot be decoded, and is unavailable then: whoever drops it makes the
+  /// next answer whole but for it. Without it such a chunk is damage of the file.
+  void tell_bad_chunks(BadChunkHook bad) { bad_chunk_ = std::move(bad); }
 
  private:
   explicit SeriesReader(std::unique_ptr<StoreDatabase> database);
   using BucketVisit = core::FunctionRef<void(std::int64_t, const Bucket&)>;
   struct Questions;
   void stored_rows(const FamilyLine& family, std::int64_t lo, std::int64_t hi,
-                   core::FunctionRef<void(std::string_view)> visit);
+                   core::FunctionRef<bool(std::string_view)> visit);
   void add_rows(const FamilyLine& family, std::size_t column, std::int64_t lo, std::int64_t hi,
                 std::int64_t level, BucketVisit out);
   struct BlockRange;
@@ -181,6 +191,8 @@ class SeriesReader {
   std::unique_ptr<StoreDatabase> database_;
   std::unique_ptr<Questions> ask_;
   bool damaged_ = false;
+  BadChunkHook bad_chunk_;
+  std::vector<BadChunk> bad_chunks_;
   bool aged_ = false;  // something is gone by its age
 };
 

@@ -72,10 +72,12 @@ CREATE TABLE IF NOT EXISTS lost(worker INTEGER, lane TEXT, reason TEXT, frames I
 )sql";
 
 // What of a family is gone by its age: before rows_from there are no rows, before from_N no buckets of the
-// N-th level above the lowest. A file of any version gets the table when a writer opens it.
+// N-th level above the lowest. `bad_chunk`: chunks that could not be read any more and were dropped. A file of any version gets the table when a writer opens it.
 constexpr const char* kAged = R"sql(
 CREATE TABLE IF NOT EXISTS aged(family INTEGER PRIMARY KEY, rows_from INTEGER, from_0 INTEGER,
   from_1 INTEGER, from_2 INTEGER, from_3 INTEGER, from_4 INTEGER, rows_gone INTEGER) STRICT;
+CREATE TABLE IF NOT EXISTS bad_chunk(family INTEGER, x0 INTEGER, x1 INTEGER, rows INTEGER,
+  PRIMARY KEY(family, x0)) STRICT, WITHOUT ROWID;
 )sql";
 
 // A file of version 3 keeps its curves: its topics may have dropped them.

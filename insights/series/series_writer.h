@@ -121,6 +121,9 @@ class SeriesWriter {
   /// `most` at once. How many it has forgotten.
   core::Result<std::size_t> forget(core::WallTime before, std::uint64_t max_bytes,
                                    std::size_t most);
+  /// Drops a chunk whose bytes are not what was written, and keeps that it was there (SeriesReader::losses, check_series).
+  /// Its buckets stay. One that is whole, or gone already, is left as it is. True: it was dropped.
+  core::Result<bool> drop_bad(std::int64_t family, std::int64_t x0);
   /// Drops what is older than its class is kept, oldest first: whole chunks, then blocks of buckets, each only once
   /// what it was made from is gone. Looks at about `most` chunks and families a call, and goes on there with the
   /// next. True: it has been through all of them, and begins anew with the next call.
@@ -196,6 +199,7 @@ class SeriesWriter {
   void close_open_rows(AgingFamily& family, double before);
   void drop_blocks(AgingFamily& family, std::size_t part, double before, std::size_t& left);
   void keep_aged(const AgingFamily& family);
+  std::int64_t rows_of_chunk(std::int64_t family, std::int64_t x0);
 
   std::unique_ptr<StoreLock> lock_;
   std::unique_ptr<StoreDatabase> database_;
@@ -217,6 +221,7 @@ class SeriesWriter {
   std::map<std::pair<std::int64_t, std::int64_t>, ServedSpan> links_;  // run and node
   std::int64_t turn_ = 0;
   std::uint64_t refused_ = 0;
+  std::vector<std::pair<std::int64_t, std::int64_t>> bad_chunks_;  // family and x0: met by ageing
   std::int64_t aged_to_ = 0;  // the family that was looked at last
   std::unique_ptr<Statements> do_;
 };

@@ -15,6 +15,7 @@ function loss_words(one: Loss): string {
   const whose = one.workers > 1 ? ` of ${one.workers} workers` : "";
   const lost = `${one.values > 0 ? `${many(one.values, "value")} in ` : ""}${many(one.frames, "record")}${whose}`;
   if (one.reason === "queue_full") return `Lost: ${lost}, dropped by the training process because its queue was full${steps_of(one)}. They may be of any curve.`;
+  if (one.reason === "unreadable") return `Lost: ${many(one.values, "value")}${steps_of(one)} that curves.db had and that cannot be read any more. Their buckets are there.`;
   if (one.reason === "never_came") return `Lost: ${lost} never came, and nobody said why.`;
   if (one.reason === "overhead") return `Measured less often from step ${one.first_step ?? 0} on, to keep the cost of measuring in its budget.`;
   const why = one.reason.replaceAll("_", " ");
