@@ -52,7 +52,8 @@ core::Status SeriesReader::failure() {
   if (!out && out.error().code == core::Code::data_loss && damage_) damage_(out.error().message);
   if (!out || bad.empty()) return out;
   for (const BadChunk& one : bad) bad_chunk_(one);
-  return core::unavailable("some stored values cannot be read any more; they are dropped, ask again");
+  return core::unavailable(
+      "some stored values cannot be read any more; they are dropped, ask again");
 }
 
 core::Result<std::unique_ptr<SeriesReader>> SeriesReader::open(const std::string& path) {
@@ -221,8 +222,7 @@ void SeriesReader::stored_rows(const FamilyLine& family, std::int64_t lo, std::i
   if (lo <= family.x_chunked) {
     ask_->chunks.bind(1, family.id).bind(2, lo).bind(3, hi);
     while (ask_->chunks.next()) {
-      if (!visit(ask_->chunks.text(1)))
-        bad_chunks_.push_back({family.id, ask_->chunks.integer(0)});
+      if (!visit(ask_->chunks.text(1))) bad_chunks_.push_back({family.id, ask_->chunks.integer(0)});
     }
     ask_->chunks.reset();
   }
