@@ -19,11 +19,11 @@ namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
-std::int64_t micros_of(core::WallTime time) {
+std::int64_t moment_micros(core::WallTime time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
 }
-std::optional<std::int64_t> micros_or_null(const std::optional<core::WallTime>& time) {
-  return time ? std::optional(micros_of(*time)) : std::nullopt;
+std::optional<std::int64_t> moment_micros_or_null(const std::optional<core::WallTime>& time) {
+  return time ? std::optional(moment_micros(*time)) : std::nullopt;
 }
 
 // What records up to the moment say. Stamps are when a record was written, UTC ns.
@@ -42,7 +42,7 @@ void hear_issue(const core::Issue& issue, std::int64_t stamp, Heard& out) {
   out.began.emplace(issue.event_id, stamp);
   out.severities[key].emplace_back(stamp, static_cast<std::int64_t>(issue.severity));
   if (issue.status != core::IssueStatus::firing)
-    out.closed[{key, micros_of(issue.ends_at.value_or(issue.time))}] = stamp;
+    out.closed[{key, moment_micros(issue.ends_at.value_or(issue.time))}] = stamp;
 }
 
 Heard heard_until(const std::vector<insights::KeptRecord>& events) {
@@ -91,7 +91,7 @@ void put_back_run(const Heard& heard, insights::RunLine& line) {
     if (job.phase != core::JobPhase::ended) continue;
     line.phase = "ended";
     line.outcome = job.outcome;
-    line.ended = micros_or_null(job.ended_at);
+    line.ended = moment_micros_or_null(job.ended_at);
   }
   line.heard = heard.last / 1000;
 }
@@ -170,7 +170,7 @@ std::optional<std::int64_t> step_at(insights::SeriesReader& curves, const std::s
       run, insights::FamilyKind::clock, [&](std::int64_t, insights::FamilyLine&& family) {
         if (family.mode != core::Mode::train) return;
         const std::int64_t end =
-            curves.x_at(family, insights::kTimeColumn, static_cast<double>(micros_of(at)) + 1);
+            curves.x_at(family, insights::kTimeColumn, static_cast<double>(moment_micros(at)) + 1);
         if (end > family.x_first) out = std::max(out.value_or(0), end - 1);
       });
   return out;

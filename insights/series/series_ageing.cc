@@ -13,7 +13,7 @@ namespace tocsin::insights {
 namespace {
 
 constexpr std::size_t kFamiliesOfALook = 256;
-constexpr double kMicrosOfAMilli = 1000;
+constexpr double kMicrosOfAMillisecond = 1000;
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 constexpr const char* kFamiliesBehind =
@@ -28,7 +28,7 @@ std::size_t time_column(FamilyKind kind) {
 }
 
 // Of rows whose times are not known nobody can say that they are old.
-double newest_of(const SeriesRows& rows, FamilyKind kind) {
+double newest_time(const SeriesRows& rows, FamilyKind kind) {
   if (rows.size() == 0) return std::numeric_limits<double>::infinity();
   if (kind == FamilyKind::system) return static_cast<double>(rows.x.back());
   double out = -std::numeric_limits<double>::infinity();
@@ -52,7 +52,7 @@ struct SeriesWriter::AgingFamily {
 
   /// In the unit of its times.
   [[nodiscard]] double heard_at() const {
-    return static_cast<double>(heard) / (kind == FamilyKind::system ? kMicrosOfAMilli : 1);
+    return static_cast<double>(heard) / (kind == FamilyKind::system ? kMicrosOfAMillisecond : 1);
   }
 };
 
@@ -95,7 +95,7 @@ bool SeriesWriter::drop_chunks(AgingFamily& family, double before, std::size_t& 
       bad = get.integer(0);
       break;
     }
-    if (!(newest_of(*rows, family.kind) < before)) break;
+    if (!(newest_time(*rows, family.kind) < before)) break;
     if (left == 0) {
       all = false;
       break;
@@ -130,7 +130,7 @@ void SeriesWriter::close_open_rows(AgingFamily& family, double before) {
   const auto newest = get.next() ? decode_rows(get.text(0)) : std::nullopt;
   get.reset();
   if (!newest || newest->columns.size() != columns_of(family.kind).size()) return;
-  if (!(newest_of(*newest, family.kind) < before)) return;
+  if (!(newest_time(*newest, family.kind) < before)) return;
   const auto [known, fresh] = families_.try_emplace(family.key);
   bool there = true;
   if (fresh) known->second = read_family(family.key, there);
@@ -226,7 +226,7 @@ bool SeriesWriter::drop_old_of(AgingFamily& family, const KeepAges& keep, std::i
   const auto before = [&](std::size_t part) {
     const auto age = std::chrono::duration_cast<std::chrono::microseconds>(ages[part]).count();
     const auto micros = static_cast<double>(now - age);
-    return family.kind == FamilyKind::system ? micros / kMicrosOfAMilli : micros;
+    return family.kind == FamilyKind::system ? micros / kMicrosOfAMillisecond : micros;
   };
   bool all = drop_chunks(family, before(kRowsPart), left);
   if (all) {
