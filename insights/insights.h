@@ -12,6 +12,7 @@
 #include "insights/series/rank_heat_query.h"  // one number of every rank over all steps
 #include "insights/series/rank_query.h"       // what ranks spend their time on
 #include "insights/series/restart_query.h"    // where later clients of workers went on
+#include "insights/series/series_ages.h"      // how long what is kept
 #include "insights/series/series_check.h"     // a full check of curves.db
 #include "insights/series/series_query.h"     // curves of a run, at most so many points
 #include "insights/series/series_reader.h"    // what is stored, unthinned

@@ -9,7 +9,8 @@ constexpr std::string_view kCurveSchemas =
    "description":"null: nothing finite is there"},
  "Series":{"type":"object","properties":{"x":{"type":"string"},"level":{"type":"integer"},
    "width":{"type":"integer","description":"steps of a bucket"},"from":{"type":"integer"},
-   "to":{"type":"integer"},"series":{"type":"array","items":{"type":"object","properties":{
+   "to":{"type":"integer"},"rows_from":{"type":"integer","nullable":true,"description":
+   "single values before this step are gone by their age"},"series":{"type":"array","items":{"type":"object","properties":{
    "name":{"type":"string"},"kind":{"type":"string","enum":["scalar","clock","tensor"]},
    "mode":{"type":"string"},"worker":{"type":"string","nullable":true},"rank":{"type":"integer",
    "nullable":true},"workers":{"type":"integer"},"attempt":{"type":"integer"},
@@ -116,7 +117,8 @@ constexpr std::string_view kCurveSchemas =
  "ColumnCounts":{"type":"array","items":{"type":"integer"},"description":
    "one of each column"},
  "TensorHealth":{"type":"object","properties":{"mode":{"type":"string","nullable":true},
-   "step":{"type":"integer","nullable":true},"tensors":{"type":"integer"},"first_bad":{
+   "step":{"type":"integer","nullable":true},"rows_from":{"type":"integer","nullable":true,"description":
+   "the values of this step are gone by their age; those from that one on are there"},"tensors":{"type":"integer"},"first_bad":{
    "type":"object","nullable":true,"properties":{"name":{"type":"string"},"kind":{
    "type":"string"},"role":{"type":"string"},"step":{"type":"integer"}},"required":["name",
    "kind","role","step"],"additionalProperties":false},"items":{"type":"array","items":{

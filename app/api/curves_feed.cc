@@ -10,6 +10,7 @@
 #include "app/api/insights_feed.h"
 #include "app/api/told_failure.h"
 #include "core/topics.h"
+#include "ingest/positions_since.h"
 
 namespace tocsin::app {
 
@@ -25,13 +26,17 @@ constexpr std::size_t kRecordsOfACommit = 4096;  // or so many records
 constexpr std::size_t kRowsOfACommit = 100'000;  // or so many rows, which wait in memory
 constexpr std::size_t kRecordsOfAPoll = 64;      // of at most 1 MiB
 constexpr std::size_t kCurvesForgotten = 20;     // runs of one turn
+constexpr auto kDropOldEvery = 10min;            // from the end of one round to the next
+constexpr std::size_t kDroppedOfATurn = 128;     // chunks and series that are looked at
 
 }  // namespace
 
 // One source from its opening to its first error.
 class CurvesFeed::Reading final : private core::AssignmentListener {
  public:
-  Reading(CurvesFeed& feed, insights::SeriesWriter& store) : feed_(feed), store_(store) {}
+  /// `starts`: where a store that has read nothing begins; empty: at the beginning.
+  Reading(CurvesFeed& feed, insights::SeriesWriter& store, std::vector<core::Position> starts)
+      : feed_(feed), store_(store), starts_(std::move(starts)) {}
   core::Status go(const std::stop_token& stop);
 
  private:
@@ -41,15 +46,20 @@ class CurvesFeed::Reading final : private core::AssignmentListener {
   core::Status begin(core::RecordSource& source);
   core::Status commit(const core::RecordSource& source);
   core::Status tidy();
+  core::Status drop_bad();
+  core::Status forget();
+  core::Status drop_old();
   void tick();
 
   CurvesFeed& feed_;
   insights::SeriesWriter& store_;
+  std::vector<core::Position> starts_;
   ingest::JsonScalarDecoder json_;
   std::vector<core::StreamPartition> fresh_;  // assigned, not begun
   std::set<core::RunUid> moved_;              // and not told of
   core::Duration told_at_{};
   core::WallTime tidied_{};
+  core::WallTime aged_{};
   insights::SystemFold samples_;
   insights::SpanFold spans_;
   std::uint64_t refused_ = 0;  // values, and told of
@@ -61,7 +71,9 @@ void CurvesFeed::Reading::assigned(std::span<const core::Position> committed) {
 
 core::Status CurvesFeed::Reading::begin(core::RecordSource& source) {
   if (fresh_.empty()) return core::ok();
-  for (const core::Position& one : store_.positions()) {
+  std::vector<core::Position> from = store_.positions();
+  if (from.empty()) from = starts_;
+  for (const core::Position& one : from) {
     if (std::find(fresh_.begin(), fresh_.end(), one.where) == fresh_.end()) continue;
     if (auto status = source.seek(one); !status) return status;
   }
@@ -93,6 +105,24 @@ void CurvesFeed::Reading::tick() {
 }
 
 core::Status CurvesFeed::Reading::tidy() {
+  if (auto status = drop_bad(); !status) return status;
+  if (auto status = forget(); !status) return status;
+  return drop_old();
+}
+
+// Each goes by itself: only a file whose structure is damaged is begun anew.
+core::Status CurvesFeed::Reading::drop_bad() {
+  for (const insights::BadChunk& one : feed_.bad_chunks_.take()) {
+    const auto gone = store_.drop_bad(one.family, one.x0);
+    if (!gone) return feed_.failed(gone.error());
+    if (*gone)
+      feed_.log_.warn("curves_chunk_dropped",
+                      {{"series", std::to_string(one.family)}, {"first", std::to_string(one.x0)}});
+  }
+  return core::ok();
+}
+
+core::Status CurvesFeed::Reading::forget() {
   const core::WallTime now = feed_.clock_.now();
   if (now - tidied_ < kTidyCurvesEvery) return core::ok();
   const std::uint64_t refused = store_.refused();
@@ -101,10 +131,20 @@ core::Status CurvesFeed::Reading::tidy() {
     feed_.log_.warn("curves_left_out", {{"values", std::to_string(refused)},
                                         {"error", "a run has more than 200 000 series"}});
   }
-  const auto gone = store_.forget(now - feed_.config_.keep, feed_.config_.max_curve_bytes.count,
-                                  kCurvesForgotten);
+  const auto gone = store_.forget(now - feed_.config_.keep.runs,
+                                  feed_.config_.max_curve_bytes.count, kCurvesForgotten);
   if (!gone) return feed_.failed(gone.error());
   if (*gone < kCurvesForgotten) tidied_ = now;
+  return core::ok();
+}
+
+// A little a turn, so that what is new does not wait for what is old.
+core::Status CurvesFeed::Reading::drop_old() {
+  const core::WallTime now = feed_.clock_.now();
+  if (now - aged_ < kDropOldEvery) return core::ok();
+  const auto through = store_.drop_old(feed_.config_.keep, now, kDroppedOfATurn);
+  if (!through) return feed_.failed(through.error());
+  if (*through) aged_ = now;
   return core::ok();
 }
 
@@ -162,6 +202,8 @@ CurvesFeed::CurvesFeed(const AppConfig& config, ingest::Transport& transport,
                        const core::Clock& clock, core::Log& log, StreamHub& hub,
                        core::Telemetry& telemetry)
     : config_(config.insights),
+      place_(config.transport),
+      topics_(config.topics),
       path_(insights_path(config, "curves.db")),
       source_(transport.describe() + " " + config.topics.prefix),
       transport_(transport),
@@ -195,6 +237,7 @@ core::Result<std::unique_ptr<insights::SeriesReader>> CurvesFeed::reader() const
   auto opened = insights::SeriesReader::open(path_);
   if (opened) {
     (*opened)->tell_damage(hook);
+    (*opened)->tell_bad_chunks([this](const insights::BadChunk& one) { bad_chunks_.met(one); });
     return opened;
   }
   if (opened.error().code == core::Code::data_loss) hook(opened.error().message);
@@ -219,6 +262,19 @@ void CurvesFeed::run(const std::stop_token& stop) {
   }
 }
 
+// Where a new store begins. Nobody waits for what is older to be read before what is new is seen.
+core::Status CurvesFeed::look_back(bool whole, insights::SeriesWriter& store,
+                                   std::vector<core::Position>& out) {
+  if (whole || !store.positions().empty()) return core::ok();
+  const core::WallTime since = clock_.now() - config_.backfill;
+  auto found =
+      ingest::positions_since(place_, topics_, {std::string(core::topic::kTelemetry)}, since);
+  if (!found) return found.error();
+  out = std::move(*found);
+  log_.info("curves_backfill", {{"since", core::to_rfc3339(since)}});
+  return core::ok();
+}
+
 core::Status CurvesFeed::follow(const std::stop_token& stop) {
   if (auto reached = transport_.ping(5s); !reached) return reached.error();
   insights::SetAside moved;
@@ -227,7 +283,11 @@ core::Status CurvesFeed::follow(const std::stop_token& stop) {
   if (!moved.moved_to.empty()) hold_.let_go();
   hold_.take(path_);
   if (!store) return store.error();
-  const auto status = Reading(*this, **store).go(stop);
+  std::vector<core::Position> starts;
+  // What was lost with a file is read again as far as the topic has it.
+  const bool whole = config_.from_beginning || !moved.why.empty();
+  if (auto known = look_back(whole, **store, starts); !known) return known;
+  const auto status = Reading(*this, **store, std::move(starts)).go(stop);
   if (status) hold_.let_go();  // so that the writer, which ends last, empties the write-ahead log
   return status;
 }

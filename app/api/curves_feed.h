@@ -5,7 +5,9 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "app/api/bad_chunks.h"
 #include "app/api/store_condition.h"
 #include "app/api/store_figures.h"
 #include "app/api/stream_hub.h"
@@ -46,7 +48,12 @@ class CurvesFeed {
   core::Status follow(const std::stop_token& stop);
   core::Error failed(const core::Error& error);
 
+  core::Status look_back(bool whole, insights::SeriesWriter& store,
+                         std::vector<core::Position>& out);
+
   insights::Config config_;
+  ingest::TransportConfig place_;  // of the topic, to ask it for a time
+  ingest::TopicsConfig topics_;
   std::string path_;
   std::string source_;  // what is read, so that a store of something else is not gone on with
   ingest::Transport& transport_;
@@ -56,6 +63,7 @@ class CurvesFeed {
   StoreFigures figures_;      // of the thread
   insights::StoreHold hold_;  // the same
   mutable StoreCondition condition_;
+  mutable BadChunks bad_chunks_;
   std::atomic<bool> current_ = false;
   std::jthread thread_;
 };

@@ -226,12 +226,14 @@ HttpAnswer show_health(ApiDesk& desk, const ApiCall& call) {
                      {"kind", bad->name.kind == insights::FamilyKind::tensor ? "tensor" : "scalar"},
                      {"role", std::string(core::to_string(bad->name.role))},
                      {"step", bad->step}};
-  return {200, core::to_json(ValueMap{{"mode", mode_value(health->mode)},
-                                      {"step", health->step ? Value(*health->step) : Value()},
-                                      {"tensors", health->tensors},
-                                      {"first_bad", std::move(first)},
-                                      {"items", std::move(items)},
-                                      {"as_of", core::to_rfc3339(desk.clock.now())}}) +
+  return {200, core::to_json(ValueMap{
+                   {"mode", mode_value(health->mode)},
+                   {"step", health->step ? Value(*health->step) : Value()},
+                   {"tensors", health->tensors},
+                   {"first_bad", std::move(first)},
+                   {"rows_from", health->rows_from > 0 ? Value(health->rows_from) : Value()},
+                   {"items", std::move(items)},
+                   {"as_of", core::to_rfc3339(desk.clock.now())}}) +
                    "\n"};
 }
 

@@ -185,7 +185,7 @@ core::Status InsightsFeed::Reading::tidy() {
   const core::WallTime now = feed_.clock_.now();
   if (now - tidied_ < kForgetEvery) return core::ok();
   const auto gone =
-      store_.forget(now - feed_.config_.keep, feed_.config_.max_bytes.count, kMostForgotten);
+      store_.forget(now - feed_.config_.keep.runs, feed_.config_.max_bytes.count, kMostForgotten);
   if (!gone) return feed_.failed(gone.error());
   if (*gone < kMostForgotten) tidied_ = now;
   return core::ok();

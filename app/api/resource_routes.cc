@@ -6,6 +6,7 @@
 
 #include "app/api/api_rows.h"
 #include "app/api/page.h"
+#include "app/api/past_run.h"
 #include "app/api/run_routes.h"
 #include "app/serve/problem.h"
 #include "app/view/router_reading.h"
@@ -124,6 +125,14 @@ HttpAnswer show_issue(ApiDesk& desk, const ApiCall& call) {
   const std::string& key = call.request.in_path.find("key")->second;
   const std::string& asked = call.request.in_path.find("episode")->second;
   const core::WallTime now = desk.clock.now();
+  if (const auto at = moment_of(call)) {
+    auto past = issue_of_the_past(desk, key, asked, *at);
+    if (past) return {200, core::to_json(Value(std::move(*past))) + "\n"};
+    const core::Code code = past.error().code;
+    if (code == core::Code::not_found) return problem(404, "not-found", past.error().message, "at");
+    if (code != core::Code::invalid_argument) return problem(past.error());
+    return problem(400, "invalid-parameter", past.error().message, "at");
+  }
   if (auto remembered = remembered_issue(desk, key, asked, issue_now(desk, key, now)))
     return {200, core::to_json(Value(std::move(*remembered))) + "\n"};
   std::optional<ValueMap> out;
@@ -300,7 +309,8 @@ std::vector<ApiRoute> resource_routes(ApiDesk& desk) {
        kViewer,
        "Show an issue, and who was told of it",
        of_desk(show_issue),
-       {part_of_path("key", "of the issue"), part_of_path("episode", "its number, or `newest`")},
+       {part_of_path("key", "of the issue"), part_of_path("episode", "its number, or `newest`"),
+        moment_parameter()},
        {},
        {{200, "the issue", "IssueDetails"}}},
       {"GET",

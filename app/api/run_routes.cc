@@ -6,6 +6,7 @@
 
 #include "app/api/api_rows.h"
 #include "app/api/page.h"
+#include "app/api/past_run.h"
 #include "app/api/run_board.h"
 #include "app/api/run_story.h"
 #include "app/api/series_asking.h"
@@ -41,12 +42,36 @@ bool run_is_asked(const UrlQuery& query, const insights::RunLine& run) {
   return (*state == "ended") == ended;
 }
 
-HttpAnswer list_runs(ApiDesk& desk, const ApiCall& call) {
-  if (call.query.value("order") == "trouble") return show_run_board(desk, call);
+// A run as it stands, or stood at `at`; false: it was not known then.
+bool load_run(insights::EventReader& store, std::optional<core::WallTime> at,
+              insights::RunLine& run, std::vector<insights::IssueLine>& issues) {
+  issues = store.issues_of(run.uid);
+  if (!at) return true;
+  auto events = store.events_of(run.uid);
+  return put_back(run, issues, events, *at).has_value();
+}
+
+// What does not go together in a list by when runs were heard of; ok: nothing.
+core::Status check_list(const ApiCall& call, core::WallTime now, std::string& field) {
   for (const char* name : {"q", "offset"}) {
+    field = name;
     if (call.query.value(name))
-      return problem(400, "invalid-parameter", std::string(name) + ": needs order=trouble", name);
+      return core::invalid_argument(std::string(name) + ": needs order=trouble");
   }
+  field = "at";
+  const auto at = moment_of(call);
+  return at ? check_moment(*at, now) : core::ok();
+}
+
+HttpAnswer list_runs(ApiDesk& desk, const ApiCall& call) {
+  const auto at = moment_of(call);
+  if (call.query.value("order") == "trouble") {
+    if (!at) return show_run_board(desk, call);
+    return problem(400, "invalid-parameter", "at: the order by trouble is that of now", "at");
+  }
+  std::string field;
+  if (const auto good = check_list(call, desk.clock.now(), field); !good)
+    return problem(400, "invalid-parameter", good.error().message, field);
   auto page = ListPage::of(call.query);
   if (!page) return problem(400, "invalid-request", page.error().message, "cursor");
   auto store = desk.insights.reader();
@@ -57,16 +82,24 @@ HttpAnswer list_runs(ApiDesk& desk, const ApiCall& call) {
   while (taken < enough) {
     const auto runs = (*store)->runs(after, kRunsOfATurn);
     for (const auto& run : runs) {
-      if (!page->wants(place_of_run(run)) || !run_is_asked(call.query, run)) continue;
-      page->add(place_of_run(run), run_row(run, (*store)->issues_of(run.uid)));
+      const RowKey place = place_of_run(run);
+      if (!page->wants(place) || (!at && !run_is_asked(call.query, run))) continue;
+      insights::RunLine line = run;
+      std::vector<insights::IssueLine> issues;
+      if (!load_run(**store, at, line, issues) || !run_is_asked(call.query, line)) continue;
+      page->add(place, run_row(line, issues));
       ++taken;
     }
     if (runs.size() < kRunsOfATurn) break;
     after = {runs.back().heard, runs.back().uid};
   }
   if (const auto status = (*store)->failure(); !status) return problem(status.error());
-  return std::move(*page).answer(call.request, {{"as_of", core::to_rfc3339(desk.clock.now())},
-                                                {"current", desk.insights.current()}});
+  if (at && taken == 0 && !call.query.value("cursor"))
+    return problem(404, "not-found",
+                   "at: nothing is kept of that time, or no run that fits was known then", "at");
+  return std::move(*page).answer(call.request,
+                                 {{"as_of", core::to_rfc3339(at.value_or(desk.clock.now()))},
+                                  {"current", desk.insights.current()}});
 }
 
 // The run that a path names, and everything of it; nullopt: `refusal` says why.
@@ -102,6 +135,20 @@ std::unique_ptr<FoundRun> find_run(ApiDesk& desk, const ApiCall& call, HttpAnswe
     refusal = problem(status.error());
     return nullptr;
   }
+  if (const auto at = moment_of(call)) {
+    auto past = check_moment(*at, desk.clock.now());
+    if (past) past = put_back(*line, issues, events, *at);
+    if (!past) {
+      const bool absent = past.error().code == core::Code::not_found;
+      refusal = problem(absent ? 404 : 400, absent ? "not-found" : "invalid-parameter",
+                        past.error().message, "at");
+      return nullptr;
+    }
+    // Heartbeats before the newest are not kept: the curves know the step.
+    if (const auto curves = desk.curves.reader()) {
+      if (const auto step = step_at(**curves, line->uid, *at)) line->step = step;
+    }
+  }
   return std::make_unique<FoundRun>(std::move(*line), std::move(issues), events);
 }
 
@@ -114,13 +161,14 @@ HttpAnswer show_run(ApiDesk& desk, const ApiCall& call) {
   ValueList deliveries;
   for (const auto& entry : found->story.deliveries().entries())
     deliveries.push_back(delivery_value(entry.delivery, entry.key.at, entry.key.id));
-  return {200, core::to_json(ValueMap{{"run", run_row(found->line, found->issues)},
-                                      {"issues", std::move(issues)},
-                                      {"stop", found->story.stop(found->line.uid)},
-                                      {"changes", found->story.changes()},
-                                      {"rules", found->story.rules()},
-                                      {"deliveries", std::move(deliveries)},
-                                      {"as_of", core::to_rfc3339(desk.clock.now())}}) +
+  return {200, core::to_json(ValueMap{
+                   {"run", run_row(found->line, found->issues)},
+                   {"issues", std::move(issues)},
+                   {"stop", found->story.stop(found->line.uid)},
+                   {"changes", found->story.changes()},
+                   {"rules", found->story.rules()},
+                   {"deliveries", std::move(deliveries)},
+                   {"as_of", core::to_rfc3339(moment_of(call).value_or(desk.clock.now()))}}) +
                    "\n"};
 }
 
@@ -128,9 +176,10 @@ HttpAnswer show_history(ApiDesk& desk, const ApiCall& call) {
   HttpAnswer refusal;
   const auto found = find_run(desk, call, refusal);
   if (!found) return refusal;
-  return {200, core::to_json(ValueMap{{"run", run_row(found->line, found->issues)},
-                                      {"items", found->story.history()},
-                                      {"as_of", core::to_rfc3339(desk.clock.now())}}) +
+  return {200, core::to_json(ValueMap{
+                   {"run", run_row(found->line, found->issues)},
+                   {"items", found->story.history()},
+                   {"as_of", core::to_rfc3339(moment_of(call).value_or(desk.clock.now()))}}) +
                    "\n"};
 }
 
@@ -138,9 +187,10 @@ HttpAnswer list_rules(ApiDesk& desk, const ApiCall& call) {
   HttpAnswer refusal;
   const auto found = find_run(desk, call, refusal);
   if (!found) return refusal;
-  return {200, core::to_json(ValueMap{{"run", run_row(found->line, found->issues)},
-                                      {"items", found->story.rules()},
-                                      {"as_of", core::to_rfc3339(desk.clock.now())}}) +
+  return {200, core::to_json(ValueMap{
+                   {"run", run_row(found->line, found->issues)},
+                   {"items", found->story.rules()},
+                   {"as_of", core::to_rfc3339(moment_of(call).value_or(desk.clock.now()))}}) +
                    "\n"};
 }
 
@@ -161,7 +211,8 @@ std::vector<ApiParameter> run_parameters() {
       order,
       {"q", ParameterType::text, "words that stand in the run or its issues; with order=trouble"},
       integer_parameter("offset", "runs before the first of the page; with order=trouble", 0,
-                        std::int64_t{1} << 40)};
+                        std::int64_t{1} << 40),
+      moment_parameter()};
   for (ApiParameter& parameter : page_parameters()) out.push_back(std::move(parameter));
   return out;
 }
@@ -177,27 +228,42 @@ Value evidence_of(const core::Issue& issue) {
   return {};
 }
 
-}  // namespace
+// Everything that the store has of an episode.
+struct IssueInStore {
+  insights::IssueLine line;
+  std::optional<insights::RunLine> run;
+  std::vector<insights::IssueLine> issues;  // of its run; else itself
+  std::vector<insights::KeptRecord> events;
+};
 
-std::optional<ValueMap> remembered_issue(ApiDesk& desk, const std::string& key,
-                                         const std::string& episode, IssueNow now_is) {
-  auto store = desk.insights.reader();
-  if (!store) return std::nullopt;
-  const auto line = (*store)->issue(key, episode);
+std::optional<IssueInStore> issue_in_store(insights::EventReader& store, const std::string& key,
+                                           const std::string& episode) {
+  auto line = store.issue(key, episode);
   if (!line) return std::nullopt;
-  const auto run = line->run.empty() ? std::nullopt : (*store)->run(line->run);
-  const auto issues = run ? (*store)->issues_of(run->uid) : std::vector<insights::IssueLine>{*line};
-  const auto events =
-      line->run.empty() ? (*store)->events_of_issue(key) : (*store)->events_of(line->run);
-  if (!(*store)->failure()) return std::nullopt;
-  const RunStory story(events, line->event_id);
+  IssueInStore out;
+  out.line = std::move(*line);
+  const std::string& run = out.line.run;
+  if (!run.empty()) out.run = store.run(run);
+  out.issues = out.run ? store.issues_of(out.run->uid) : std::vector{out.line};
+  out.events = run.empty() ? store.events_of_issue(key) : store.events_of(run);
+  if (!store.failure()) return std::nullopt;
+  return out;
+}
+
+// `fires`: what the store knows of its status at `now`; nullopt: what the records say.
+std::optional<ValueMap> told_issue(const ApiDesk& desk, const IssueInStore& of, IssueNow now_is,
+                                   core::WallTime now, std::optional<bool> fires) {
+  const std::string& key = of.line.key;
+  const RunStory story(of.events, of.line.event_id);
   const auto seen = story.view().found().find(key);
   if (seen == story.view().found().end()) return std::nullopt;
   FeedbackView said;
-  for (const auto& kept : events) said.apply(kept.view());
-  const core::WallTime now = desk.clock.now();
-  const auto number = static_cast<std::uint64_t>(line->episode.value_or(line->ordinal));
-  const IssueState state = state_of(story.view(), seen->second.newest, desk.resolve_timeout, now);
+  for (const auto& kept : of.events) said.apply(kept.view());
+  const auto number = static_cast<std::uint64_t>(of.line.episode.value_or(of.line.ordinal));
+  const core::Issue& newest = seen->second.newest;
+  // Reports between its first and its newest one are not kept: it had not been silent.
+  const IssueState state = state_of(story.view(), newest, desk.resolve_timeout,
+                                    fires.value_or(false) ? newest.time : now);
   if (state.status != core::IssueStatus::firing) now_is.held = {};
   ValueList deliveries;
   for (const auto& entry : story.deliveries().entries()) {
@@ -207,19 +273,54 @@ std::optional<ValueMap> remembered_issue(ApiDesk& desk, const std::string& key,
     }
   }
   ValueList others;
-  for (const auto& one : issues) others.push_back(issue_row(one, run ? &*run : nullptr));
+  for (const auto& one : of.issues) others.push_back(issue_row(one, of.run ? &*of.run : nullptr));
   return ValueMap{
       {"issue", issue_value({key, seen->second, state, number, std::move(now_is.held)})},
       {"deliveries", std::move(deliveries)},
       {"groups", std::move(now_is.groups)},
-      {"evidence", evidence_of(seen->second.newest)},
-      {"run", run ? run_row(*run, issues) : Value()},
-      {"stop", story.stop(line->run)},
+      {"evidence", evidence_of(newest)},
+      {"run", of.run ? run_row(*of.run, of.issues) : Value()},
+      {"stop", story.stop(of.line.run)},
       {"changes", story.changes()},
       {"issues_of_run", std::move(others)},
-      {"verdict", verdict_value(said.verdict(key, line->event_id))},
-      {"notes", note_values(said.notes(key, line->event_id))},
+      {"verdict", verdict_value(said.verdict(key, of.line.event_id))},
+      {"notes", note_values(said.notes(key, of.line.event_id))},
       {"as_of", core::to_rfc3339(now)}};
+}
+
+}  // namespace
+
+std::optional<ValueMap> remembered_issue(ApiDesk& desk, const std::string& key,
+                                         const std::string& episode, IssueNow now_is) {
+  auto store = desk.insights.reader();
+  if (!store) return std::nullopt;
+  const auto found = issue_in_store(**store, key, episode);
+  if (!found) return std::nullopt;
+  return told_issue(desk, *found, std::move(now_is), desk.clock.now(), std::nullopt);
+}
+
+core::Result<ValueMap> issue_of_the_past(ApiDesk& desk, const std::string& key,
+                                         const std::string& episode, core::WallTime at) {
+  if (const auto past = check_moment(at, desk.clock.now()); !past) return past.error();
+  auto store = desk.insights.reader();
+  if (!store) return store.error();
+  auto found = issue_in_store(**store, key, episode);
+  const core::Error unknown{core::Code::not_found,
+                            "at: the store knew of no such issue at " + core::to_rfc3339(at)};
+  if (!found) return unknown;
+  insights::RunLine line = found->run.value_or(insights::RunLine());
+  if (const auto back = put_back(line, found->issues, found->events, at); !back)
+    return back.error();
+  if (found->run) found->run = std::move(line);
+  const insights::IssueLine* then = nullptr;  // the newest of then is not that of now
+  for (const insights::IssueLine& one : found->issues) {
+    if (one.key == key && (episode == "newest" || one.ordinal == found->line.ordinal)) then = &one;
+  }
+  if (then == nullptr) return unknown;
+  found->line = *then;
+  auto out = told_issue(desk, *found, {}, at, then->firing);
+  if (!out) return unknown;
+  return std::move(*out);
 }
 
 std::vector<ApiRoute> run_routes(ApiDesk& desk) {
@@ -240,7 +341,7 @@ std::vector<ApiRoute> run_routes(ApiDesk& desk) {
            kViewer,
            "Show a run: its issues, its stop, who was told",
            of_desk(show_run),
-           {run_in_path()},
+           {run_in_path(), moment_parameter()},
            {},
            {{200, "the run", "RunDetails"}}},
           {"GET",
@@ -248,7 +349,7 @@ std::vector<ApiRoute> run_routes(ApiDesk& desk) {
            kViewer,
            "Show what happened to a run, newest first",
            of_desk(show_history),
-           {run_in_path()},
+           {run_in_path(), moment_parameter()},
            {},
            {{200, "what happened", "RunHistory"}}},
           {"GET",

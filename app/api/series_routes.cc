@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "app/api/past_run.h"
 #include "app/api/restart_rows.h"
 #include "app/api/series_asking.h"
 #include "app/api/series_csv.h"
@@ -223,6 +224,22 @@ HttpAnswer send_every_value(ApiDesk& desk, const ApiCall& call, const insights::
                                                            : problem(walk.error());
 }
 
+// A time of which nothing is known, or that has not come.
+std::optional<HttpAnswer> refuse_moment(ApiDesk& desk, const std::string& uid, core::WallTime at) {
+  if (const auto past = check_moment(at, desk.clock.now()); !past)
+    return problem(400, "invalid-parameter", past.error().message, "at");
+  auto store = desk.insights.reader();
+  if (!store) return problem(store.error());
+  const auto run = (*store)->run(uid);
+  const auto micros =
+      std::chrono::duration_cast<std::chrono::microseconds>(at.time_since_epoch()).count();
+  if (!run || !run->started || micros >= *run->started) return std::nullopt;
+  return problem(404, "not-found",
+                 "at: this run had not started at " + core::to_rfc3339(at) + "; it started at " +
+                     wall_text(static_cast<double>(*run->started)),
+                 "at");
+}
+
 HttpAnswer show_series(ApiDesk& desk, const ApiCall& call, CsvTables& tables) {
   HttpAnswer refusal;
   auto asked = asked_range(call, refusal);
@@ -230,6 +247,11 @@ HttpAnswer show_series(ApiDesk& desk, const ApiCall& call, CsvTables& tables) {
   insights::SeriesAsk& ask = *asked;
   const auto reader = series_of_run(desk, call, ask.run, refusal);
   if (!reader) return refusal;
+  if (const auto at = moment_of(call)) {
+    if (auto refused = refuse_moment(desk, ask.run, *at)) return std::move(*refused);
+    ask.until =
+        std::chrono::duration_cast<std::chrono::microseconds>(at->time_since_epoch()).count();
+  }
   const bool csv = call.query.value("format") == "csv";
   const std::string file = "series-" + ask.run.substr(0, kShortUid) + ".csv";
   if (csv && !call.query.value("points")) return send_every_value(desk, call, ask, tables, file);
@@ -249,6 +271,7 @@ HttpAnswer show_series(ApiDesk& desk, const ApiCall& call, CsvTables& tables) {
                 {"width", std::int64_t{1} << answer->level},
                 {"from", answer->from},
                 {"to", answer->to},
+                {"rows_from", answer->rows_from > 0 ? Value(answer->rows_from) : Value()},
                 {"series", std::move(series)},
                 {"left_out", static_cast<std::int64_t>(answer->left_out)}};
   body.emplace_back("lost",
@@ -258,7 +281,7 @@ HttpAnswer show_series(ApiDesk& desk, const ApiCall& call, CsvTables& tables) {
   if (!restarts) return refused_ask(restarts.error());
   body.emplace_back("restarts", restart_rows(desk, ask.run, *restarts));
   const std::string meaning = answer->settled ? core::to_json(without_counts(body)) : "";
-  body.emplace_back("as_of", core::to_rfc3339(desk.clock.now()));
+  body.emplace_back("as_of", core::to_rfc3339(moment_of(call).value_or(desk.clock.now())));
   HttpAnswer out{200, core::to_json(body) + "\n"};
   if (answer->settled) let_keep(call.request, meaning, out);
   return out;
@@ -278,6 +301,7 @@ std::vector<ApiParameter> series_parameters() {
   ApiParameter stat = statistic_parameter();
   stat.meaning = "of tensors this statistic, in place of scalars";
   out.push_back(stat);
+  out.push_back(moment_parameter());
   ApiParameter format{"format", ParameterType::choice,
                       "json if not given; csv without points has every value"};
   format.choices = {"json", "csv"};

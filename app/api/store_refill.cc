@@ -26,6 +26,7 @@ core::Status refill_stores(AppConfig config, const std::string& path,
   core::NullTelemetry telemetry;
   config.insights.enabled = true;
   config.insights.path = path;
+  config.insights.from_beginning = true;
   auto transport = ingest::Transport::open(config.transport, config.topics, log, telemetry);
   if (!transport) return transport.error();
   const auto hub = StreamHub::create(clock);

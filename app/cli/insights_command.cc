@@ -25,7 +25,7 @@ using core::ValueMap;
 std::optional<StorePaths> asked_paths(const InsightsOptions& options) {
   if (!options.directory.empty()) {
     const std::filesystem::path folder(options.directory);
-    return StorePaths{folder / "insights.db", folder / "curves.db"};
+    return StorePaths{folder / "insights.db", folder / "curves.db", std::nullopt};
   }
   const auto config = insights_configuration(options);
   return config ? std::optional(store_paths(*config)) : std::nullopt;
@@ -40,13 +40,16 @@ int cannot_read(const core::Error& error) {
 Value checked_value(const std::string& path, const insights::StoreFindings& found) {
   ValueList lines;
   for (const std::string& line : found.lines()) lines.emplace_back(line);
+  ValueList notes;
+  for (const std::string& line : found.notes()) notes.emplace_back(line);
   return ValueMap{{"file", path},
                   {"sound", found.sound()},
                   {"runs", found.runs},
                   {"rows", found.rows},
                   {"decoded", found.pieces},
                   {"findings", static_cast<std::int64_t>(found.count())},
-                  {"lines", std::move(lines)}};
+                  {"lines", std::move(lines)},
+                  {"notes", std::move(notes)}};
 }
 
 void print_checked(const std::string& path, const insights::StoreFindings& found) {
@@ -55,6 +58,7 @@ void print_checked(const std::string& path, const insights::StoreFindings& found
   for (const std::string& line : found.lines()) std::cout << "  " << line << "\n";
   if (found.count() > found.lines().size())
     std::cout << "  and " << found.count() - found.lines().size() << " more\n";
+  for (const std::string& line : found.notes()) std::cout << "  note: " << line << "\n";
 }
 
 std::string time_text(std::int64_t micros) {
@@ -74,10 +78,37 @@ double per_value(const insights::ClassStats& one) {
   return one.values == 0 ? 0 : bytes / static_cast<double>(one.values);
 }
 
-Value class_value(const insights::ClassStats& one) {
+// By the configuration of who asks; a folder alone does not tell it. Buckets: of each level, the narrowest first.
+Value ages_value(const insights::ClassStats& one, const std::optional<insights::KeepAges>& keep) {
+  if (!keep) return {};
+  const auto ages = insights::ages_of(one.kind, *keep);
+  ValueList buckets;
+  for (std::size_t part = insights::kRowsPart + 1; part < ages.size(); ++part)
+    buckets.emplace_back(core::to_text(ages[part]));
+  return ValueMap{{"rows", core::to_text(ages[insights::kRowsPart])},
+                  {"buckets", std::move(buckets)}};
+}
+
+void print_ages(const insights::ClassStats& one, const insights::KeepAges& keep) {
+  const auto ages = insights::ages_of(one.kind, keep);
+  std::cout << "  " << one.name << ": values kept " << core::to_text(ages[insights::kRowsPart]);
+  if (one.kind != insights::FamilyKind::span) {
+    std::cout << ", buckets";
+    for (std::size_t part = insights::kRowsPart + 1; part < ages.size(); ++part) {
+      if (part > 1 && ages[part] == ages[part - 1]) continue;
+      std::cout << (part > 1 ? ", " : " ") << core::to_text(ages[part]);
+    }
+  }
+  if (one.rows_gone > 0) std::cout << "; " << one.rows_gone << " rows are gone by their age";
+  std::cout << "\n";
+}
+
+Value class_value(const insights::ClassStats& one, const std::optional<insights::KeepAges>& keep) {
   return ValueMap{{"class", one.name},
                   {"series", one.series},
                   {"rows", one.rows},
+                  {"rows_gone", one.rows_gone},
+                  {"kept", ages_value(one, keep)},
                   {"values", one.values},
                   {"row_bytes", one.row_bytes},
                   {"pyramid_bytes", one.pyramid_bytes},
@@ -108,7 +139,7 @@ std::optional<AppConfig> insights_configuration(const InsightsOptions& options) 
 }
 
 StorePaths store_paths(const AppConfig& config) {
-  return {insights_path(config, ""), insights_path(config, "curves.db")};
+  return {insights_path(config, ""), insights_path(config, "curves.db"), config.insights.keep};
 }
 
 std::string bytes_text(std::int64_t bytes) {
@@ -155,7 +186,7 @@ int insights_stats(const InsightsOptions& options) {
   if (!curves) return cannot_read(curves.error());
   if (options.json) {
     ValueList classes;
-    for (const auto& one : curves->classes) classes.push_back(class_value(one));
+    for (const auto& one : curves->classes) classes.push_back(class_value(one, paths->keep));
     std::cout << core::to_json(ValueMap{
                      {"events", ValueMap{{"file", paths->events},
                                          {"runs", events.runs},
@@ -187,6 +218,9 @@ int insights_stats(const InsightsOptions& options) {
         << "  class        series         rows       values       rows    pyramid histograms   "
            "B/value\n";
   for (const auto& one : curves->classes) print_class(one);
+  for (const auto& one : curves->classes) {
+    if (paths->keep) print_ages(one, *paths->keep);
+  }
   return kOk;
 }
 

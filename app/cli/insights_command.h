@@ -23,6 +23,7 @@ int insights_stats(const InsightsOptions& options);
 /// The files that are meant; nullopt: the configuration has errors, which were told.
 struct StorePaths {
   std::string events, curves;
+  std::optional<insights::KeepAges> keep;  // nullopt: only a folder is known
 };
 std::optional<AppConfig> insights_configuration(const InsightsOptions& options);
 StorePaths store_paths(const AppConfig& config);

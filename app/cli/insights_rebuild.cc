@@ -120,7 +120,7 @@ int finish(const InsightsOptions& options, std::size_t lost) {
 
 int rebuild(const InsightsOptions& options, const AppConfig& config, const StorePaths& old,
             const fs::path& folder) {
-  const StorePaths made{folder / "insights.db", folder / "curves.db"};
+  const StorePaths made{folder / "insights.db", folder / "curves.db", std::nullopt};
   auto before = runs_held(old);
   if (!before && !options.drop_lost) {
     std::cerr << "tocsin: " << before.error().message

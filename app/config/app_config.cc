@@ -63,10 +63,11 @@ void check_foreign_topics(const config::Reader& root, const AppConfig& config) {
 }
 
 // Every top-level key but `rules`.
-constexpr std::array<std::string_view, 21> kSections{
-    "transport", "topics",   "cluster",        "labels",    "collect", "capture",  "engine",
-    "receivers", "route",    "inhibit_rules",  "router",    "http",    "log",      "plugins",
-    "reports",   "evidence", "time_intervals", "platforms", "stops",   "insights", "tracing"};
+constexpr std::array<std::string_view, 22> kSections{
+    "transport", "topics",    "cluster", "labels",        "collect",        "capture",
+    "engine",    "receivers", "route",   "inhibit_rules", "router",         "http",
+    "log",       "plugins",   "reports", "evidence",      "time_intervals", "platforms",
+    "stops",     "insights",  "store",   "tracing"};
 
 std::vector<std::string> files_of(const config::Reader& root, const AppConfig& config,
                                   const std::string& path) {
@@ -136,6 +137,8 @@ void read(config::Reader& root, AppConfig& out) {
   });
   root.section("insights", "events of runs, kept for the page",
                [&](config::Reader& in) { insights::read(in, out.insights); });
+  root.section("store", "how far back the stores of the page read, and how long they keep what",
+               [&](config::Reader& in) { insights::read_store(in, out.insights); });
   root.section("log", "our own log", [&](config::Reader& in) { read(in, out.log); });
   if (!root.describing()) {
     check_rule_receivers(root, out);

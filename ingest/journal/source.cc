@@ -5,6 +5,7 @@
 
 #include "ingest/journal/fork.h"
 #include "ingest/journal/headers.h"
+#include "ingest/journal/positions_since.h"
 
 namespace tocsin::ingest {
 namespace {
@@ -311,39 +312,6 @@ bool JournalSource::at_end(const core::StreamPartition& where) const {
   return it != streams_.end() && it->at_end;
 }
 
-/// The id of the first record that is not older. Times grow with the ids but for what a clock that
-/// steps makes of them, so some twenty looks find the place; an index would cost every append.
-core::Result<std::int64_t> JournalSource::first_since(JournalDatabase& from,
-                                                      const JournalTopic& topic,
-                                                      core::WallTime since) {
-  const auto end = from.number("SELECT coalesce(max(id), -1) + 1 FROM " + topic.table);
-  if (!end) return end.error();
-  auto at =
-      from.prepare("SELECT id, ts FROM " + topic.table + " WHERE id >= ? ORDER BY id LIMIT 1");
-  if (!at) return at.error();
-  std::int64_t low = 0;  // everything below is older
-  std::int64_t high = *end;
-  while (low < high) {
-    const std::int64_t middle = low + (high - low) / 2;
-    const StatementScope scope(*at);
-    switch (at->bind(1, middle).step()) {
-      case SQLITE_ROW:
-        if (at->integer(1) < core::nanoseconds(since)) {
-          low = at->integer(0) + 1;
-        } else {
-          high = middle;
-        }
-        break;
-      case SQLITE_DONE:
-        high = middle;  // retention took it in the meantime
-        break;
-      default:
-        return from.error();
-    }
-  }
-  return low;
-}
-
 core::Status JournalSource::read_all(std::string_view topic, std::int32_t /*partition*/,
                                      std::optional<core::WallTime> since,
                                      core::RecordHandler handler) {
@@ -356,7 +324,7 @@ core::Status JournalSource::read_all(std::string_view topic, std::int32_t /*part
   if (!from) return from.error();
   std::int64_t first = 0;
   if (since) {
-    const auto found = first_since(**from, known->second, *since);
+    const auto found = journal_first_since(**from, known->second, *since);
     if (!found) return found.error();
     first = *found;
   }

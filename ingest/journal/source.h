@@ -67,8 +67,6 @@ class JournalSource final : public core::RecordSource {
                     std::size_t& count);
   core::Status look_for_end(Stream& stream);
   core::Status check_files();
-  static core::Result<std::int64_t> first_since(JournalDatabase& from, const JournalTopic& topic,
-                                                core::WallTime since);
   core::Error gap(Stream& stream, std::int64_t first);
 
   const std::string directory_;

@@ -140,6 +140,18 @@ std::optional<FirstBad> first_bad(const std::vector<NamedFamilies>& tensors,
   return FirstBad{*first->name, first->mode, first->step};
 }
 
+// From which step on all are there that began before `step` and have lost that one; 0: none has.
+std::int64_t rows_from(const std::vector<NamedFamilies>& all, std::int64_t step) {
+  std::int64_t out = 0;
+  for (const NamedFamilies& one : all) {
+    for (const FamilyLine& family : one.families) {
+      if (family.x_first <= step && family.rows_gone(step))
+        out = std::max(out, family.kept_from[kRowsPart]);
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 int phase_of(core::Role role) {
@@ -196,6 +208,7 @@ core::Result<HealthAnswer> ask_health(SeriesReader& reader, const HealthAsk& ask
   for (const NamedFamilies& one : chosen->tensors) {
     if (auto line = line_at(reader, one, *out.step)) out.lines.push_back(std::move(*line));
   }
+  out.rows_from = rows_from(chosen->tensors, *out.step);
   return out;
 }
 

@@ -42,6 +42,8 @@ struct HealthAnswer {
   std::int64_t tensors = 0;          // that were asked for and have values
   std::optional<FirstBad> first_bad;
   std::vector<HealthLine> lines;  // in model order; the bad ones first if they are too many
+  std::int64_t rows_from =
+      0;  // the step is before it, and its values are gone by their age; 0: they are there
 };
 
 core::Result<HealthAnswer> ask_health(SeriesReader& reader, const HealthAsk& ask);

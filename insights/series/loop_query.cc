@@ -38,14 +38,12 @@ void add_own_times(std::vector<StoredSpan>& spans, bool gpu, OperationSums& out)
 std::vector<LoopPart> ask_loop(SeriesReader& reader, const std::string& run) {
   std::map<std::int64_t, LoopPart> attempts;
   reader.all_families(run, FamilyKind::clock, [&](std::int64_t, FamilyLine&& family) {
-    double begin = 0;
-    reader.rows(family, family.x_first, family.x_first + 1, [&](const SeriesRows& rows) {
-      if (rows.size() > 0 && rows.x.front() == family.x_first)
-        begin = rows.columns[kTimeColumn].front() -
-                rows.columns[kValueColumn].front() * kMicrosOfOneSecond;
-    });
+    const auto ended = reader.first(family, kTimeColumn);
+    const auto seconds = reader.first(family, kValueColumn);
     const auto end = reader.last(family, kTimeColumn);
-    if (!end || begin <= 0) return;
+    if (!ended || !seconds || !end) return;
+    const double begin = *ended - *seconds * kMicrosOfOneSecond;
+    if (begin <= 0) return;
     const auto [found, fresh] =
         attempts.try_emplace(family.attempt, LoopPart{family.attempt, begin, *end});
     found->second.begin = std::min(found->second.begin, begin);

@@ -18,6 +18,8 @@ struct LossLine {
   std::optional<std::int64_t> first_step, last_step;
 };
 
+/// The reason of values that were stored and cannot be read any more; a chunk is a frame.
+inline constexpr std::string_view kUnreadable = "unreadable";
 /// Sequence numbers that were used, never came, and are in no report of the hook.
 inline constexpr std::string_view kNeverCame = "never_came";
 

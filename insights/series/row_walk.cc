@@ -23,6 +23,7 @@ core::Result<RowWalk> RowWalk::begin(Open open, const SeriesAsk& ask) {
   if (!found) return found.error();
   for (const NamedFamilies& one : *found) out.choose(**reader, ask, one);
   if (const auto status = (*reader)->failure(); !status) return status.error();
+  if (const auto status = out.all_there(); !status) return status.error();
   return out;
 }
 
@@ -37,6 +38,24 @@ void RowWalk::choose(SeriesReader& reader, const SeriesAsk& ask, const NamedFami
     if (ask.to_time) part.hi = std::min(part.hi, at_time(*ask.to_time));
     if (part.lo < part.hi) series_.push_back({named.name, std::move(part)});
   }
+}
+
+// A table of every value must not begin where the rest happens to be kept, and not say so.
+core::Status RowWalk::all_there() const {
+  std::int64_t from = 0;
+  const WalkedSeries* gone = nullptr;
+  for (const WalkedSeries& one : series_) {
+    const std::int64_t kept = one.part.family.kept_from[kRowsPart];
+    if (!one.part.family.rows_gone(one.part.lo) || kept <= from) continue;
+    from = kept;
+    gone = &one;
+  }
+  if (gone == nullptr) return core::ok();
+  return core::Error{core::Code::failed_precondition,
+                     "single values of " + gone->name.text + " before step " +
+                         std::to_string(from) +
+                         " are gone by their age (store.keep): give points for buckets, or from=" +
+                         std::to_string(from)};
 }
 
 void RowWalk::rest() {

@@ -32,6 +32,7 @@ class RowWalk {
   using Open = std::function<core::Result<std::unique_ptr<SeriesReader>>()>;
 
   /// Of `ask` all but points, smooth, together and most. invalid_argument: not a regular expression, and why.
+  /// failed_precondition: single values are gone by their age, and from which step on they are there.
   static core::Result<RowWalk> begin(Open open, const SeriesAsk& ask);
 
   /// The series of the next slice, and up to kMostRows of its values in `out`; nullptr: that was all. data_loss:
@@ -46,6 +47,7 @@ class RowWalk {
   RowWalk(Open open, std::string run, std::size_t column)
       : open_(std::move(open)), run_(std::move(run)), column_(column) {}
   void choose(SeriesReader& reader, const SeriesAsk& ask, const NamedFamilies& named);
+  [[nodiscard]] core::Status all_there() const;
   core::Status look_up(const WalkedSeries& series);
   void fill(const WalkedSeries& series, std::vector<WalkedRow>& out);
 

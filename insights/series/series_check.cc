@@ -1,10 +1,12 @@
 #include "insights/series/series_check.h"
 
+#include <algorithm>
 #include <bit>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "insights/series/exponential_counts.h"
 #include "insights/series/pyramid.h"
@@ -16,8 +18,19 @@ namespace {
 
 constexpr const char* kFamilies =
     "SELECT f.id, f.kind, f.k0, f.rows, f.chunked, f.x_chunked, f.x_last, coalesce(r.uid, '?'),"
-    " coalesce(n.text, 'series ' || f.id) FROM family f LEFT JOIN run r ON r.id = f.run LEFT JOIN"
-    " name n ON n.run = f.run AND n.kind = f.kind AND n.hash = f.name ORDER BY f.id";
+    " coalesce(n.text, 'series ' || f.id), %s FROM family f LEFT JOIN run r ON r.id = f.run LEFT "
+    "JOIN"
+    " name n ON n.run = f.run AND n.kind = f.kind AND n.hash = f.name %s ORDER BY f.id";
+
+// A file that no writer of this version has opened has dropped nothing by age.
+std::string families_sql(StoreDatabase& database) {
+  const bool aged = database.number("SELECT count(*) FROM sqlite_master WHERE name = 'aged'") > 0;
+  std::string out = kFamilies;
+  out.replace(out.find("%s"), 2,
+              aged ? "coalesce(a.rows_from, 0), coalesce(a.rows_gone, 0)" : "0, 0");
+  out.replace(out.find("%s"), 2, aged ? "LEFT JOIN aged a ON a.family = f.id" : "");
+  return out;
+}
 constexpr std::pair<const char*, const char*> kOrphans[] = {
     {"series of no run", "SELECT count(*) FROM family WHERE run NOT IN (SELECT id FROM run)"},
     {"chunks of no series",
@@ -29,8 +42,15 @@ constexpr std::pair<const char*, const char*> kOrphans[] = {
     {"histograms of no series",
      "SELECT count(*) FROM histogram WHERE family NOT IN (SELECT id FROM family)"}};
 
+std::string bad_chunks_sql(StoreDatabase& database) {
+  return database.number("SELECT count(*) FROM sqlite_master WHERE name = 'bad_chunk'") > 0
+             ? "SELECT x0, x1, rows FROM bad_chunk WHERE family = ? ORDER BY x0"
+             : "SELECT 0, 0, 0 WHERE ? < 0";
+}
+
 struct CheckedFamily {
   std::int64_t id = 0, k0 = -1, rows = 0, chunked = 0, x_chunked = -1, x_last = -1;
+  std::int64_t rows_from = 0, rows_gone = 0;  // by their age
   FamilyKind kind = FamilyKind::scalar;
   std::string called;
 };
@@ -43,14 +63,15 @@ class SeriesCheck {
       : out_(out),
         chunks_(database.prepare("SELECT x0, x1, data FROM chunk WHERE family = ? ORDER BY x0")),
         pieces_(database.prepare("SELECT data FROM piece WHERE family = ? ORDER BY x0")),
+        bad_chunks_(database.prepare(bad_chunks_sql(database))),
         blocks_(database.prepare("SELECT col, level, block, data FROM rollup WHERE family = ?")),
         histograms_(database.prepare("SELECT x, data FROM histogram WHERE family = ?")) {}
 
   void check(const CheckedFamily& family) {
     const auto columns = columns_of(family.kind);
     std::map<ColumnLevel, Buckets> made;
-    std::int64_t last = -1;
-    std::int64_t chunked = 0;
+    std::int64_t last = family.rows_from - 1;
+    std::int64_t chunked = family.rows_gone + read_gaps(family);
     chunks_.bind(1, family.id);
     while (chunks_.next()) {
       const auto rows = rows_of(family, chunks_.text(2), last);
@@ -67,6 +88,7 @@ class SeriesCheck {
       }
     }
     chunks_.reset();
+    for (const auto& gap : gaps_) last = std::max(last, gap.second);
     if (chunked != family.chunked || last != family.x_chunked)
       say(family, "its chunks have " + std::to_string(chunked) + " rows up to " +
                       std::to_string(last) + ", not " + std::to_string(family.chunked) + " up to " +
@@ -79,6 +101,22 @@ class SeriesCheck {
  private:
   void say(const CheckedFamily& family, const std::string& what) {
     out_.add(family.called + ": " + what);
+  }
+
+  // Chunks that were dropped because they could not be read; how many rows they had.
+  std::int64_t read_gaps(const CheckedFamily& family) {
+    gaps_.clear();
+    std::int64_t rows = 0;
+    bad_chunks_.bind(1, family.id);
+    while (bad_chunks_.next()) {
+      gaps_.emplace_back(bad_chunks_.integer(0), bad_chunks_.integer(1));
+      rows += bad_chunks_.integer(2);
+      out_.note(family.called + ": values from " + bad_chunks_.text(0) + " to " +
+                bad_chunks_.text(1) +
+                " could not be read and were dropped; their buckets are there");
+    }
+    bad_chunks_.reset();
+    return rows;
   }
 
   // Whole, of the right columns, and behind `last`, which moves on.
@@ -125,12 +163,27 @@ class SeriesCheck {
     }
     blocks_.reset();
     for (const auto& [where, buckets] : made) {
-      if (!same(buckets, stored[where]))
+      if (!same(kept(family, where.second, buckets),
+                kept(family, where.second, std::move(stored[where]))))
         say(family, "level " + std::to_string(where.second) + " of column " +
                         std::string(columns_of(family.kind)[where.first].name) +
                         " is not what its chunks give");
     }
-    if (stored.size() > made.size()) say(family, "its pyramid has levels that no chunk gives");
+    if (stored.size() > made.size() && family.rows_gone == 0 && gaps_.empty())
+      say(family, "its pyramid has levels that no chunk gives");
+  }
+
+  /// Without the buckets that had rows which are gone: their chunks cannot give them again.
+  [[nodiscard]] Buckets kept(const CheckedFamily& family, std::int64_t level,
+                             Buckets buckets) const {
+    std::erase_if(buckets, [&](const auto& entry) {
+      const std::int64_t x = entry.first << level;
+      const std::int64_t end = (entry.first + 1) << level;
+      return x < family.rows_from || std::any_of(gaps_.begin(), gaps_.end(), [&](const auto& gap) {
+               return gap.first < end && gap.second >= x;
+             });
+    });
+    return buckets;
   }
 
   /// A sum that has overflowed twice is NaN, which equals nothing.
@@ -164,7 +217,8 @@ class SeriesCheck {
   }
 
   StoreFindings& out_;
-  StoreStatement chunks_, pieces_, blocks_, histograms_;
+  StoreStatement chunks_, pieces_, bad_chunks_, blocks_, histograms_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> gaps_;  // of the family: x0 and x1
 };
 
 }  // namespace
@@ -181,7 +235,7 @@ core::Result<StoreFindings> check_series(const std::string& path) {
   }
   {
     SeriesCheck check(**database, out);
-    StoreStatement get = (*database)->prepare(kFamilies);
+    StoreStatement get = (*database)->prepare(families_sql(**database));
     while (get.next()) {
       CheckedFamily one{get.integer(0),
                         get.integer(2),
@@ -189,6 +243,8 @@ core::Result<StoreFindings> check_series(const std::string& path) {
                         get.integer(4),
                         get.integer(5),
                         get.integer(6),
+                        get.integer(9),
+                        get.integer(10),
                         static_cast<FamilyKind>(get.integer(1)),
                         get.text(7) + " " + get.text(8)};
       if (one.k0 > 46) {

@@ -44,6 +44,8 @@ void SeriesWriter::forget_run(std::int64_t id) {
         "DELETE FROM chunk WHERE family IN (SELECT id FROM family WHERE run = ?)",
         "DELETE FROM piece WHERE family IN (SELECT id FROM family WHERE run = ?)",
         "DELETE FROM rollup WHERE family IN (SELECT id FROM family WHERE run = ?)",
+        "DELETE FROM aged WHERE family IN (SELECT id FROM family WHERE run = ?)",
+        "DELETE FROM bad_chunk WHERE family IN (SELECT id FROM family WHERE run = ?)",
         "DELETE FROM family WHERE run = ?", "DELETE FROM name WHERE run = ?",
         "DELETE FROM sequence WHERE worker IN (SELECT id FROM worker WHERE run = ?)",
         "DELETE FROM frames_heard WHERE worker IN (SELECT id FROM worker WHERE run = ?)",
@@ -73,12 +75,16 @@ bool SeriesWriter::forget_kind(FamilyKind kind) {
   static constexpr const char* kHistogramsGone =
       "DELETE FROM histogram WHERE family IN"
       " (SELECT id FROM family WHERE run = ?1 AND kind = ?2)";
+  static constexpr const char* kBadChunksGone =
+      "DELETE FROM bad_chunk WHERE family IN"
+      " (SELECT id FROM family WHERE run = ?1 AND kind = ?2)";
   for (const char* sql :
        {kHistogramsGone,
         "DELETE FROM chunk WHERE family IN (SELECT id FROM family WHERE run = ?1 AND kind = ?2)",
         "DELETE FROM piece WHERE family IN (SELECT id FROM family WHERE run = ?1 AND kind = ?2)",
         "DELETE FROM rollup WHERE family IN (SELECT id FROM family WHERE run = ?1 AND kind = ?2)",
-        kind == FamilyKind::tensor ? kTensorsDown : kBulkDown,
+        "DELETE FROM aged WHERE family IN (SELECT id FROM family WHERE run = ?1 AND kind = ?2)",
+        kBadChunksGone, kind == FamilyKind::tensor ? kTensorsDown : kBulkDown,
         "DELETE FROM family WHERE run = ?1 AND kind = ?2"}) {
     StoreStatement gone = database_->prepare(sql);
     gone.bind(1, id).bind(2, number).run();

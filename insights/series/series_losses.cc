@@ -61,7 +61,8 @@ std::vector<LossLine> SeriesReader::losses(const std::string& run) {
   // A hook leaves the number of each frame that it drops unused.
   StoreStatement rest = database_->prepare(
       "SELECT count(*), sum(missing - told) FROM (SELECT sum(missing) AS missing,"
-      " coalesce((SELECT sum(frames) FROM lost l WHERE l.worker = f.worker AND lane <> 'raw'), 0)"
+      " coalesce((SELECT sum(frames) FROM lost l WHERE l.worker = f.worker AND lane <> 'raw' AND "
+      "reason <> 'unreadable'), 0)"
       " AS told FROM frames_heard f WHERE worker IN (SELECT id FROM worker WHERE run ="
       " (SELECT id FROM run WHERE uid = ?1)) GROUP BY worker) WHERE missing > told");
   rest.bind(1, std::string_view(run));

@@ -10,6 +10,8 @@
 #include <tuple>
 #include <utility>
 
+#include "insights/series/past_family.h"
+
 namespace tocsin::insights {
 namespace {
 
@@ -158,10 +160,17 @@ void set_range(SeriesReader& reader, const SeriesAsk& ask, const std::vector<Nam
   if (ask.to_time) end = to_time;
   out.from = ask.from.value_or(first);
   out.to = std::max(out.from, ask.to.value_or(end));
-  out.level = level_of(out.from, out.to, ask.points);
+  out.level = kept_level(found, out.from, level_of(out.from, out.to, ask.points));
   const std::int64_t width = std::int64_t{1} << out.level;
   out.from = out.from / width * width;
   out.to = (out.to + width - 1) / width * width;
+  for (const NamedFamilies& one : found) {
+    for (const FamilyLine& family : one.families) {
+      const std::int64_t lo = std::max(out.from, family.x_first);
+      if (lo < out.to && family.x_last >= lo && family.rows_gone(lo))
+        out.rows_from = std::max(out.rows_from, family.kept_from[kRowsPart]);
+    }
+  }
 }
 
 // Steps of a segment only grow: behind its newest chunk no row comes that lies before it.
@@ -204,6 +213,21 @@ std::vector<Stretch> stretches(const std::vector<FamilyLine>& families) {
   return out;
 }
 
+std::int64_t kept_level(const std::vector<NamedFamilies>& all, std::int64_t from,
+                        std::int64_t level) {
+  // Wider buckets begin earlier, where less may be kept.
+  for (std::int64_t before = -1; before != level;) {
+    before = level;
+    const std::int64_t begin = from >> level << level;
+    for (const NamedFamilies& one : all) {
+      for (const FamilyLine& family : one.families) {
+        if (family.x_last >= begin) level = std::max(level, family.least_level(begin));
+      }
+    }
+  }
+  return level;
+}
+
 std::int64_t level_of(std::int64_t from, std::int64_t to, std::int64_t points) {
   std::int64_t level = 0;
   while (level < kMostLevel && ((to - from - 1) >> level) + 1 > points) ++level;
@@ -230,6 +254,7 @@ core::Result<std::vector<NamedFamilies>> ask_names(SeriesReader& reader, const S
     NamedFamilies one{std::move(line), {}};
     for (FamilyLine& family : reader.families(ask.run, one.name.kind, one.name.hash)) {
       if (ask.mode && family.mode != *ask.mode) continue;
+      if (ask.until && !cut_family(reader, *ask.until, family)) continue;
       if (RE2::FullMatch(family.worker, **worker)) one.families.push_back(std::move(family));
     }
     if (!one.families.empty()) out.push_back(std::move(one));

@@ -24,6 +24,7 @@ struct SeriesAsk {
   std::optional<core::Mode> mode;
   std::optional<std::int64_t> from, to;            // steps: [from, to)
   std::optional<std::int64_t> from_time, to_time;  // the same as times, in microseconds
+  std::optional<std::int64_t> until;               // microseconds: as if nothing had come later
   std::int64_t points = 1000;
   std::int64_t smooth = 0;  // span in steps; 0: not
   Together together = Together::each;
@@ -49,6 +50,8 @@ struct SeriesLine {
 struct SeriesAnswer {
   std::int64_t level = 0;  // a bucket holds 2^level steps
   std::int64_t from = 0, to = 0;
+  std::int64_t rows_from =
+      0;  // single values of the range before it are gone by their age; 0: none are
   std::size_t left_out = 0;  // series beyond `most`
   bool settled = false;      // the newest segment of each worker has chunks behind `to`
   std::vector<SeriesLine> lines;
@@ -76,6 +79,11 @@ struct Stretch {
 };
 /// The newer client of a worker has the line from its first step on. Families: of one name.
 std::vector<Stretch> stretches(const std::vector<FamilyLine>& families);
+
+/// The level, or the least greater one of whose buckets every one is kept that an answer from `from` on takes: of
+/// what is old single values are gone (FamilyLine::least_level).
+std::int64_t kept_level(const std::vector<NamedFamilies>& all, std::int64_t from,
+                        std::int64_t level);
 
 /// How wide the buckets are of which [from, to) has at most `points`: 2^level.
 std::int64_t level_of(std::int64_t from, std::int64_t to, std::int64_t points);

@@ -1,7 +1,9 @@
 // Questions to the store of series. A reader is made for one request and sees one state of the file.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -16,6 +18,7 @@
 #include "core/result.h"
 #include "insights/series/column_codec.h"
 #include "insights/series/loss_line.h"
+#include "insights/series/series_ages.h"
 #include "insights/series/series_schema.h"
 #include "insights/store/set_aside.h"
 
@@ -62,6 +65,13 @@ struct FamilyLine {
   std::int64_t x_chunked = -1;  // to here from chunks and buckets, behind it from pieces
   std::int64_t x_last = -1;
   std::int64_t bad_x = -1;  // the first that is not finite; -1: all are
+  /// Rows, and buckets of each level, with x before these are gone by their age; 0: none are.
+  std::array<std::int64_t, kKeptParts> kept_from{};
+
+  /// Whether single values from `lo` on are gone, and only buckets tell of them.
+  [[nodiscard]] bool rows_gone(std::int64_t lo) const;
+  /// The least level of which every bucket from `lo` on is there; 0: the rows are.
+  [[nodiscard]] std::int64_t least_level(std::int64_t lo) const;
 };
 
 /// A node that served workers of a run, and when it did: milliseconds, UTC.
@@ -93,6 +103,12 @@ struct SeriesSize {
   std::int64_t runs = 0, families = 0, values = 0, bytes = 0;
 };
 
+/// A chunk of rows whose bytes are not what was written.
+struct BadChunk {
+  std::int64_t family = 0, x0 = 0;
+};
+using BadChunkHook = std::function<void(const BadChunk&)>;
+
 class SeriesReader {
  public:
   /// unavailable: there is no store yet, or it cannot be read.
@@ -119,7 +135,8 @@ class SeriesReader {
   /// Of the values with x in [lo, hi): all buckets of the level that are not empty.
   Buckets buckets(const FamilyLine& family, std::size_t column, std::int64_t lo, std::int64_t hi,
                   std::int64_t level);
-  /// The same, told bucket by bucket; one of a number may come in parts, in order.
+  /// The same, told bucket by bucket; one of a number may come in parts, in order. Where no level so low is kept
+  /// any more, a wider bucket stands at its first x (least_level): each is told once, where it begins.
   void visit_buckets(const FamilyLine& family, std::size_t column, std::int64_t lo, std::int64_t hi,
                      std::int64_t level,
                      core::FunctionRef<void(std::int64_t at, const Bucket& part)> visit);
@@ -131,7 +148,9 @@ class SeriesReader {
   /// The first x whose number in the column, which never falls, is at least `least`; behind the last
   /// one if none is.
   std::int64_t x_at(const FamilyLine& family, std::size_t column, double least);
-  /// The newest row's number; nullopt: there is none.
+  /// The oldest row's number; nullopt: it is gone, and its bucket does not tell it.
+  std::optional<double> first(const FamilyLine& family, std::size_t column);
+  /// The newest row's number; nullopt: there is none, or as above.
   std::optional<double> last(const FamilyLine& family, std::size_t column);
   std::vector<ServedNode> nodes(const std::string& run);
   /// In order of rank; a worker is there once for each of its clients.
@@ -151,22 +170,30 @@ class SeriesReader {
   core::Status failure();
   /// failure() tells `damage` if the file is damaged.
   void tell_damage(DamageHook damage) { damage_ = std::move(damage); }
+  /// failure() tells `bad` each chunk that cannot be decoded, and is unavailable then: whoever drops it makes the
+  /// next answer whole but for it. Without it such a chunk is damage of the file.
+  void tell_bad_chunks(BadChunkHook bad) { bad_chunk_ = std::move(bad); }
 
  private:
   explicit SeriesReader(std::unique_ptr<StoreDatabase> database);
   using BucketVisit = core::FunctionRef<void(std::int64_t, const Bucket&)>;
   struct Questions;
   void stored_rows(const FamilyLine& family, std::int64_t lo, std::int64_t hi,
-                   core::FunctionRef<void(std::string_view)> visit);
+                   core::FunctionRef<bool(std::string_view)> visit);
   void add_rows(const FamilyLine& family, std::size_t column, std::int64_t lo, std::int64_t hi,
                 std::int64_t level, BucketVisit out);
-  void add_blocks(const FamilyLine& family, std::size_t column, std::int64_t lo, std::int64_t hi,
-                  std::int64_t stored, std::int64_t level, BucketVisit out);
+  struct BlockRange;
+  void add_blocks(const FamilyLine& family, const BlockRange& range, BucketVisit out);
+  void add_aged(const FamilyLine& family, const BlockRange& range, std::size_t part,
+                BucketVisit out);
 
   DamageHook damage_;
   std::unique_ptr<StoreDatabase> database_;
   std::unique_ptr<Questions> ask_;
   bool damaged_ = false;
+  BadChunkHook bad_chunk_;
+  std::vector<BadChunk> bad_chunks_;
+  bool aged_ = false;  // something is gone by its age
 };
 
 }  // namespace tocsin::insights

@@ -71,6 +71,15 @@ CREATE TABLE IF NOT EXISTS lost(worker INTEGER, lane TEXT, reason TEXT, frames I
   x_first INTEGER, x_last INTEGER, PRIMARY KEY(worker, lane, reason)) STRICT, WITHOUT ROWID;
 )sql";
 
+// What of a family is gone by its age: before rows_from there are no rows, before from_N no buckets of the
+// N-th level above the lowest. `bad_chunk`: chunks that could not be read any more and were dropped. A file of any version gets the table when a writer opens it.
+constexpr const char* kAged = R"sql(
+CREATE TABLE IF NOT EXISTS aged(family INTEGER PRIMARY KEY, rows_from INTEGER, from_0 INTEGER,
+  from_1 INTEGER, from_2 INTEGER, from_3 INTEGER, from_4 INTEGER, rows_gone INTEGER) STRICT;
+CREATE TABLE IF NOT EXISTS bad_chunk(family INTEGER, x0 INTEGER, x1 INTEGER, rows INTEGER,
+  PRIMARY KEY(family, x0)) STRICT, WITHOUT ROWID;
+)sql";
+
 // A file of version 3 keeps its curves: its topics may have dropped them.
 constexpr std::int64_t kWithoutHistograms = 3;
 constexpr const char* kHistogramsToo = R"sql(
@@ -118,6 +127,7 @@ core::Status prepare_series(StoreDatabase& database) {
     database.run("BEGIN IMMEDIATE");
     database.run(kSeriesTables);
     database.run(kLosses);
+    database.run(kAged);
     database.run(("PRAGMA application_id = " + std::to_string(kSeriesStoreId)).c_str());
     database.run(("PRAGMA user_version = " + std::to_string(kSeriesVersion)).c_str());
     database.run("COMMIT");
@@ -129,6 +139,7 @@ core::Status prepare_series(StoreDatabase& database) {
     database.run("BEGIN IMMEDIATE");
     database.run(kHistogramsToo);
     database.run(kLosses);
+    database.run(kAged);
     database.run(("PRAGMA user_version = " + std::to_string(kSeriesVersion)).c_str());
     database.run("COMMIT");
     return database.failure();
@@ -138,6 +149,7 @@ core::Status prepare_series(StoreDatabase& database) {
                                                             std::to_string(version) + ", not " +
                                                             std::to_string(kSeriesVersion)};
   database.run(kLosses);
+  database.run(kAged);
   return database.failure();
 }
 

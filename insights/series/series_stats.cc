@@ -63,6 +63,7 @@ core::Result<SeriesStats> series_stats(const std::string& path) {
   for (const auto& [kind, name] : kClasses) {
     ClassStats one;
     one.name = name;
+    one.kind = kind;
     StoreStatement get =
         database.prepare("SELECT count(*), coalesce(sum(rows), 0) FROM family WHERE kind = ?");
     get.bind(1, static_cast<std::int64_t>(kind));
@@ -73,6 +74,8 @@ core::Result<SeriesStats> series_stats(const std::string& path) {
     one.row_bytes = summed(database, "length(t.data)", "chunk", kind) +
                     summed(database, "length(t.data)", "piece", kind);
     one.pyramid_bytes = summed(database, "length(t.data)", "rollup", kind);
+    if (database.number("SELECT count(*) FROM sqlite_master WHERE name = 'aged'") > 0)
+      one.rows_gone = summed(database, "t.rows_gone", "aged", kind);
     if (kind == FamilyKind::tensor)
       one.histogram_bytes = summed(database, "length(t.data)", "histogram", kind);
     out.classes.push_back(std::move(one));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "insights/series/series_schema.h"
 
 namespace tocsin::insights {
 
@@ -14,7 +15,9 @@ namespace tocsin::insights {
 struct ClassStats {
   std::string name;                   // scalars, clocks, tensors, system, spans
   std::int64_t series = 0, rows = 0;  // rows that were taken in
-  std::int64_t values = 0;            // numbers of the rows that are there: rows times columns
+  std::int64_t values = 0;            // numbers of these rows: rows times columns
+  FamilyKind kind = FamilyKind::scalar;
+  std::int64_t rows_gone = 0;  // of the rows, by their age
   std::int64_t row_bytes = 0, pyramid_bytes = 0, histogram_bytes = 0;
 };
 

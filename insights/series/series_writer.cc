@@ -129,6 +129,10 @@ SeriesWriter::SeriesWriter(std::unique_ptr<StoreDatabase> database, std::unique_
   do_->get_open = made("SELECT data FROM open WHERE worker = ? AND what = ?");
   do_->put_open = made("INSERT OR REPLACE INTO open VALUES (?,?,?)");
   do_->put_histogram = made("INSERT OR REPLACE INTO histogram VALUES (?,?,?)");
+  do_->old_chunks = made("SELECT x0, x1, data FROM chunk WHERE family = ? ORDER BY x0");
+  do_->old_piece = made("SELECT data FROM piece WHERE family = ? ORDER BY x0 DESC LIMIT 1");
+  do_->old_blocks = made(
+      "SELECT block, data FROM rollup WHERE family = ? AND col = ? AND level = ? ORDER BY block");
   do_->put_block = made("INSERT OR REPLACE INTO rollup VALUES (?,?,?,?,?)");
 }
 
@@ -333,6 +337,10 @@ void SeriesWriter::write(Family& family) {
       if (columns[k].rolled) roll(family, k, chunks);
     }
   }
+  write_family(family);
+}
+
+void SeriesWriter::write_family(Family& family) {
   family.used = turn_;
   StoreStatement& keep = do_->keep_family;
   keep.bind(1, family.k0).bind(2, family.rows).bind(3, family.chunked).bind(4, family.x_first);

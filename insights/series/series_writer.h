@@ -19,6 +19,7 @@
 #include "core/result.h"
 #include "core/time.h"
 #include "insights/series/column_codec.h"
+#include "insights/series/series_ages.h"
 #include "insights/series/series_schema.h"
 #include "insights/store/set_aside.h"
 
@@ -120,6 +121,13 @@ class SeriesWriter {
   /// `most` at once. How many it has forgotten.
   core::Result<std::size_t> forget(core::WallTime before, std::uint64_t max_bytes,
                                    std::size_t most);
+  /// Drops a chunk whose bytes are not what was written, and keeps that it was there (SeriesReader::losses, check_series).
+  /// Its buckets stay. One that is whole, or gone already, is left as it is. True: it was dropped.
+  core::Result<bool> drop_bad(std::int64_t family, std::int64_t x0);
+  /// Drops what is older than its class is kept, oldest first: whole chunks, then blocks of buckets, each only once
+  /// what it was made from is gone. Looks at about `most` chunks and families a call, and goes on there with the
+  /// next. True: it has been through all of them, and begins anew with the next call.
+  core::Result<bool> drop_old(const KeepAges& keep, core::WallTime now, std::size_t most);
 
  private:
   struct KnownRun {
@@ -175,6 +183,7 @@ class SeriesWriter {
   std::int64_t next_order(std::int64_t run, std::int64_t kind);
   Family read_family(const FamilyKey& key, bool& there);
   void write(Family& family);
+  void write_family(Family& family);
   SeriesRows pieces_of(const Family& family);
   void close_chunk(Family& family, const SeriesRows& chunk);
   void put_piece(Family& family, const SeriesRows& rows);
@@ -183,6 +192,14 @@ class SeriesWriter {
   bool forget_kind(FamilyKind kind);
   bool forget_histograms();
   void forget_what_rests();
+  struct AgingFamily;
+  std::vector<AgingFamily> aging_families(std::size_t most);
+  bool drop_old_of(AgingFamily& family, const KeepAges& keep, std::int64_t now, std::size_t& left);
+  bool drop_chunks(AgingFamily& family, double before, std::size_t& left);
+  void close_open_rows(AgingFamily& family, double before);
+  void drop_blocks(AgingFamily& family, std::size_t part, double before, std::size_t& left);
+  void keep_aged(const AgingFamily& family);
+  std::int64_t rows_of_chunk(std::int64_t family, std::int64_t x0);
 
   std::unique_ptr<StoreLock> lock_;
   std::unique_ptr<StoreDatabase> database_;
@@ -204,6 +221,8 @@ class SeriesWriter {
   std::map<std::pair<std::int64_t, std::int64_t>, ServedSpan> links_;  // run and node
   std::int64_t turn_ = 0;
   std::uint64_t refused_ = 0;
+  std::vector<std::pair<std::int64_t, std::int64_t>> bad_chunks_;  // family and x0: met by ageing
+  std::int64_t aged_to_ = 0;  // the family that was looked at last
   std::unique_ptr<Statements> do_;
 };
 

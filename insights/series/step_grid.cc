@@ -50,6 +50,7 @@ StepGrid grid_of_steps(const StepRange& asked, const std::vector<NamedFamilies>&
     }
   }
   if (rows > kMostRowsRead) out.level = std::max(out.level, rolled);
+  out.level = kept_level(all, out.from, out.level);
   out.from = out.from / out.width() * out.width();
   out.to = (out.to + out.width() - 1) / out.width() * out.width();
   return out;

@@ -49,6 +49,16 @@ SampleRange range_of(const SystemAsk& ask, const std::vector<NodeSeries>& nodes)
   return {from, std::max(from + 1, ask.to.value_or(end))};
 }
 
+// A wider level of one node may reach before what another one keeps.
+std::int64_t kept_level_of(const std::vector<NodeSeries>& nodes, std::int64_t from,
+                           std::int64_t level) {
+  for (std::int64_t before = -1; before != level;) {
+    before = level;
+    for (const NodeSeries& node : nodes) level = kept_level(node.series, from, level);
+  }
+  return level;
+}
+
 SampleRange aligned(SampleRange range, std::int64_t level) {
   const std::int64_t width = std::int64_t{1} << level;
   return {range.from / width * width, (range.to + width - 1) / width * width};
@@ -119,7 +129,7 @@ core::Result<SystemAnswer> ask_system(SeriesReader& reader, const SystemAsk& ask
   if (!nodes) return nodes.error();
   SystemAnswer out;
   const SampleRange range = range_of(ask, *nodes);
-  out.level = level_of(range.from, range.to, ask.points);
+  out.level = kept_level_of(*nodes, range.from, level_of(range.from, range.to, ask.points));
   std::tie(out.from, out.to) =
       std::pair(aligned(range, out.level).from, aligned(range, out.level).to);
   out.settled = are_samples_settled(*nodes, out.to);
@@ -151,7 +161,8 @@ core::Result<HeatAnswer> ask_cores(SeriesReader& reader, const CoreAsk& ask) {
   const SampleRange range = range_of(ask.of, *nodes);
   std::int64_t level = 0;  // not narrower than samples lie apart
   while (least_stride(*nodes) >> (level + 1) > 0) ++level;
-  out.level = std::max(level_of(range.from, range.to, ask.columns), level);
+  out.level = kept_level_of(*nodes, range.from,
+                            std::max(level_of(range.from, range.to, ask.columns), level));
   std::tie(out.from, out.to) =
       std::pair(aligned(range, out.level).from, aligned(range, out.level).to);
   std::vector<std::pair<std::string, const NamedFamilies*>> rows;

@@ -56,12 +56,13 @@ UsageLine usage_of(SeriesReader& reader, const NodeSeries& node, const NamedFami
   const std::int64_t hi = ask.to.value_or(node.node.x_last + 1);
   UsageReading reading;
   for (const FamilyLine& family : one.families) {
-    if (exactly || family.k0 < 0) {
+    if ((exactly && family.least_level(lo) == 0) || family.k0 < 0) {
       add_exactly(reader, family, lo, hi, reading);
       continue;
     }
-    out.width = std::max(out.width, std::int64_t{1} << family.k0);
-    reader.visit_buckets(family, kValueColumn, lo, hi, family.k0,
+    const std::int64_t level = std::max(family.k0, family.least_level(lo));
+    out.width = std::max(out.width, std::int64_t{1} << level);
+    reader.visit_buckets(family, kValueColumn, lo, hi, level,
                          [&](std::int64_t, const Bucket& part) {
                            reading.all.append(part);
                            if (part.n > 0) reading.values.emplace_back(part.mean(), part.n);

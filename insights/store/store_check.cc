@@ -9,6 +9,10 @@
 
 namespace tocsin::insights {
 
+void StoreFindings::note(std::string line) {
+  if (notes_.size() < kMostLines) notes_.push_back(std::move(line));
+}
+
 void StoreFindings::add(std::string line) {
   if (++count_ <= kMostLines) lines_.push_back(std::move(line));
 }

@@ -19,16 +19,19 @@ class StoreFindings {
 
   /// Something is wrong; beyond kMostLines it is only counted.
   void add(std::string line);
+  /// Known, and not wrong; beyond kMostLines it is not kept.
+  void note(std::string line);
   [[nodiscard]] bool sound() const { return count_ == 0; }
   [[nodiscard]] std::size_t count() const { return count_; }
   [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
+  [[nodiscard]] const std::vector<std::string>& notes() const { return notes_; }
 
   std::int64_t runs = 0;
   std::int64_t rows = 0;    // events, or rows of series
   std::int64_t pieces = 0;  // chunks, pieces, blocks and histograms that were decoded
 
  private:
-  std::vector<std::string> lines_;
+  std::vector<std::string> lines_, notes_;
   std::size_t count_ = 0;
 };
 

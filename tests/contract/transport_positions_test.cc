@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "ingest/positions_since.h"
 #include "tests/contract/transport_contract.h"
 
 namespace tocsin::tests {
@@ -59,6 +60,43 @@ TEST_P(TransportContract, AListenerIsToldWhereTheGroupStandsAndHoldsTheRecordsBa
   const auto read = read_records(*source, 3);
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_THAT(*read, SizeIs(3));
+}
+
+// What a store that is begun reads: what is young, of every partition, and nothing of what is old.
+TEST_P(TransportContract, PositionsSinceATimeReadWhatIsYoungAlone) {
+  if (backend_->kind() == BackendKind::memory) GTEST_SKIP() << "has no place to be opened again";
+  const auto now =
+      std::chrono::time_point_cast<core::WallTime::duration>(std::chrono::system_clock::now());
+  auto records = numbered(40);
+  for (std::size_t at = 0; at < records.size(); ++at)
+    records[at].timestamp = core::nanoseconds(now - std::chrono::hours(40 - static_cast<int>(at)));
+  publish(records);
+  const auto young = [&](core::Duration age) {
+    const auto since =
+        ingest::positions_since(backend_->config(), backend_->topics(), {"telemetry"}, now - age);
+    EXPECT_TRUE(since) << since.error().message;
+    ResumingListener listener;
+    listener.hold = true;
+    ingest::SourceOptions options;
+    options.topics = {"telemetry"};
+    options.listener = &listener;
+    options.start = ingest::Start::beginning;
+    auto source = backend_->source(options);
+    listener.source = source.get();
+    for (int i = 0; i < 200 && listener.assignments == 0; ++i)
+      EXPECT_TRUE(source->poll(milliseconds{100}, 1, [](const core::RecordView&) {}));
+    EXPECT_EQ(since->size(), listener.positions.size());
+    for (const core::Position& one : *since) EXPECT_TRUE(source->seek(one));
+    listener.resume_all();
+    const auto read = read_to_end(*source);
+    EXPECT_TRUE(read) << read.error().message;
+    return sorted(values(*read));
+  };
+  std::vector<std::string> expected;
+  for (int at = 16; at < 40; ++at) expected.push_back(std::to_string(at));
+  EXPECT_EQ(young(std::chrono::hours(24)), sorted(expected));
+  EXPECT_THAT(young(std::chrono::minutes(30)), SizeIs(0));
+  EXPECT_THAT(young(std::chrono::hours(24 * 365)), SizeIs(40));
 }
 
 TEST_P(TransportContract, ASeekReadsAgainFromThere) {

@@ -3,6 +3,7 @@ import json
 import os
 import resource
 import shutil
+import sqlite3
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ import pytest
 
 from tests.e2e.test_curves import CONFIG, SCRIPT, asked, environment, run_with, train
 from tests.support.hook_support import wait_for
+from tests.support.program import run_cli
 
 STORES = ("curves.db", "insights.db")
 MANY = """
@@ -190,3 +192,29 @@ def test_a_full_disk_stops_the_store_only_and_nothing_is_lost(server, tmp_path, 
         one.kill()
     finally:
         disk.leave()
+
+
+def test_a_chunk_that_cannot_be_read_goes_alone_and_its_gap_is_told(server, tmp_path):
+    journal = tmp_path / "journal"
+    one = server(CONFIG.format(journal=journal))
+    one.wait_for("ready")
+    assert train(tmp_path, journal, 3000).wait(60) == 0
+    uid = run_with(one, 3000)
+    assert one.stop() == 0
+    database = sqlite3.connect(journal / "curves.db")
+    assert database.execute("UPDATE chunk SET data = substr(data, 1, 100) WHERE x0 = 512 AND family ="
+                            " (SELECT f.id FROM family f JOIN name n ON n.hash = f.name AND n.run = f.run WHERE n.text = 'loss')").rowcount == 1
+    database.commit()
+    database.close()
+    one = server(CONFIG.format(journal=journal))
+    one.wait_for("ready")
+    (line,) = wait_for(lambda: curve(one, uid), 20)
+    assert one.wait_for("curves_chunk_dropped")["first"] == "512"
+    assert line["x0"] == [*range(512), *range(1024, 3000)]
+    answer = asked(one, f"/api/v1/runs/{uid}/series", name="loss", points=40)
+    assert sum(answer["series"][0]["n"]) + sum(row[1] for row in answer["series"][0]["bad"]) == 3000  # buckets have all of it
+    (lost,) = answer["lost"]
+    assert (lost["reason"], lost["values"], lost["first_step"], lost["last_step"]) == ("unreadable", 512, 512, 1023)
+    assert stores(one)["curves"]["set_aside"] is None and not (journal / "curves.db.damaged").exists()
+    code, text, _ = run_cli("insights", "check", journal)
+    assert code == 0 and "note: " in text and "from 512 to 1023" in text, text

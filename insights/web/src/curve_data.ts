@@ -18,7 +18,7 @@ export interface Restart {
   world_size: number | null; reason: string | null; exit_code: number | null;
 }
 export interface Loss { lane: string | null; reason: string; workers: number; frames: number; values: number; first_step: number | null; last_step: number | null }
-export interface Curves { width: number; from: number; to: number; series: Curve[]; left_out: number; restarts: Restart[]; refused: number; lost: Loss[] }
+export interface Curves { width: number; from: number; to: number; rows_from: number | null; series: Curve[]; left_out: number; restarts: Restart[]; refused: number; lost: Loss[] }
 
 const RATE = /(^|[_/.-])(lr|learning_rate)([_/.-]|$)/i;
 

@@ -148,6 +148,7 @@ export function CurvePanel({ uid, job, happened, only, around, id, title }:
   const error = names.error ?? curves.error;
   if (error instanceof Refused && error.status === 401) return null;  // the screen asks who this is
   const answer = curves.answer;
+  if (answer?.rows_from) table.set("from", String(Math.max(from ?? 0, answer.rows_from)));  // single values before it are gone
   const all = charts_of(answer?.series ?? [], shown).map((one) => ({ ...one, curves: joined(one.curves) }));
   const drawn = chosen === null ? all.slice(0, only === undefined ? MOST_CHARTS : 1) : all;
   const awaited = !error && !answer && (names.answer === null || items.length > 0);  // its place is kept: nothing below jumps

@@ -6,7 +6,7 @@ export interface HealthItem {
   positive: number; pos_inf: number; nan: number; l2: number | string; usual_l2: number | null; first_bad_step: number | null;
 }
 export interface FirstBad { name: string; kind: string; role: string; step: number }
-export interface Health { mode: string | null; step: number | null; tensors: number; first_bad: FirstBad | null; items: HealthItem[] }
+export interface Health { mode: string | null; step: number | null; rows_from: number | null; tensors: number; first_bad: FirstBad | null; items: HealthItem[] }
 
 const PARTS = [["neg_inf", "−Inf"], ["negative", "negative"], ["zero", "zero"], ["positive", "positive"], ["pos_inf", "+Inf"], ["nan", "NaN"]] as const;
 const MOST_BARS = 16;
@@ -45,7 +45,7 @@ export function HealthBars({ health, selected, choose }: { health: Health; selec
       <h2>Elements at step {health.step}</h2>
       {health.first_bad ? <p class="bad">First that was not finite, in the order of a training step: <b>{health.first_bad.name}</b> at step {health.first_bad.step}.</p>
         : <p class="good">Nothing was ever not finite.</p>}
-      <p class="dim">{bad > 0 ? `${bad} of ${health.items.length} tensors have elements that are not finite at this step.` : "All elements are finite at this step."}</p>
+      <p class="dim">{health.rows_from ? `The values of this step are older than store.keep.tensors keeps them. Those from step ${health.rows_from} on are there.` : bad > 0 ? `${bad} of ${health.items.length} tensors have elements that are not finite at this step.` : "All elements are finite at this step."}</p>
       <ul class="bars">{shown.map((item) => <Bar key={item.name} item={item} chosen={item.name === selected} choose={choose} />)}</ul>
       {health.tensors > shown.length && <p class="dim">{health.tensors - shown.length} more tensors: choose one, or narrow the filter.</p>}
     </section>

@@ -46,14 +46,14 @@ export function HistogramPanel({ run, name, mode, range, turn, marks }:
     <section class="panel" id="histogram"><h2>Values of the chosen tensor</h2>
       {error && <p class="fault" role="alert">{error.message}</p>}
       {answer && count === 0 && <div class="dim">
-        {answer.histograms_gone ? <p>Older histograms of this run gave way to newer ones, because curves.db was larger than <code>insights.max_curve_bytes</code>.</p>
+        {answer.histograms_gone ? <p>Older histograms of this run are gone: by their age (<code>store.keep.tensors</code>), or because curves.db was larger than <code>insights.max_curve_bytes</code>.</p>
           : <><p>No histogram of it was recorded in these steps. These lines record them for gradients, at each step that is captured:</p>
             <pre><code>{"capture:\n  collections: {gradients: {statistics: [histogram]}}"}</code></pre>
             <p>Tensors that are measured on a GPU have none.</p></>}</div>}
       {answer && count > 0 && <>
         <HistogramFigure key={name} one={answer} name={name} marks={marks} />
         {answer.thinned && <p class="dim">There are very many histograms: of each column the first are added up.</p>}
-        {answer.histograms_gone && <p class="dim">Older histograms of this run gave way, because curves.db was larger than <code>insights.max_curve_bytes</code>.</p>}</>}
+        {answer.histograms_gone && <p class="dim">Older histograms of this run are gone: by their age (<code>store.keep.tensors</code>), or because curves.db was larger than <code>insights.max_curve_bytes</code>.</p>}</>}
     </section>
   );
 }

@@ -15,6 +15,7 @@ function loss_words(one: Loss): string {
   const whose = one.workers > 1 ? ` of ${one.workers} workers` : "";
   const lost = `${one.values > 0 ? `${many(one.values, "value")} in ` : ""}${many(one.frames, "record")}${whose}`;
   if (one.reason === "queue_full") return `Lost: ${lost}, dropped by the training process because its queue was full${steps_of(one)}. They may be of any curve.`;
+  if (one.reason === "unreadable") return `Lost: ${many(one.values, "value")}${steps_of(one)} that curves.db had and that cannot be read any more. Their buckets are there.`;
   if (one.reason === "never_came") return `Lost: ${lost} never came, and nobody said why.`;
   if (one.reason === "overhead") return `Measured less often from step ${one.first_step ?? 0} on, to keep the cost of measuring in its budget.`;
   const why = one.reason.replaceAll("_", " ");
@@ -24,7 +25,8 @@ function loss_words(one: Loss): string {
 // Nothing if nothing was lost.
 export function lost_words(curves: Curve[], answer: Curves): string[] {
   const repeats = curves.reduce((sum, one) => sum + one.repeats, 0);
-  return [...answer.lost.map(loss_words),
+  return [...(answer.rows_from ? [`Single values before step ${answer.rows_from} are older than store.keep keeps them. Their ${answer.width > 1 ? `buckets of ${answer.width} steps` : "buckets"} have the least, the greatest and the mean.`] : []),
+    ...answer.lost.map(loss_words),
     ...(answer.refused > 0 ? [`Left out: ${many(answer.refused, "value")}, because a run may have 200 000 series.`] : []),
     ...(repeats > 0 ? [`Left out: ${many(repeats, "value")} for steps that had one already.`] : [])];
 }

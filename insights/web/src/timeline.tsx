@@ -133,7 +133,7 @@ function Panels({ uid }: { uid: string }) {
         {brushed && <button type="button" onClick={() => set_queries({ b0: "", b1: "" })}>Choose nothing</button>}
         {view && <button type="button" onClick={() => set_queries({ from: "", to: "" })}>Last {LAST} steps</button>}</p>}
       {answer && answer.lanes.length > 0 && <LanesFigure answer={answer} brushed={brushed} />}
-      {answer && answer.lanes.length === 0 && <p class="dim">{answer.spans_gone ? "The spans of this run gave way to newer ones." : answer.tracks.length > 0 ? "No span in this time." : <>This run sends no spans. A loop of your own marks them by <code>with hook.phase("forward"):</code></>}</p>}
+      {answer && answer.lanes.length === 0 && <p class="dim">{answer.spans_gone ? "Older spans of this run are gone: by their age (store.keep.spans), or because curves.db was larger than insights.max_curve_bytes." : answer.tracks.length > 0 ? "No span in this time." : <>This run sends no spans. A loop of your own marks them by <code>with hook.phase("forward"):</code></>}</p>}
       {answer && answer.left_out > 0 && <p class="dim">{answer.left_out} more lanes are not drawn: choose a rank or a track.</p>}
       {answer?.cut && <p class="fault">There are more than a million spans in this time: those behind are not drawn.</p>}
     </section>

@@ -3,6 +3,7 @@
 #include <fstream>
 #include <random>
 
+#include <sqlite3.h>
 #include <sys/resource.h>
 
 #include "tests/unit/insights/series_folder.h"
@@ -157,6 +158,63 @@ TEST_F(StoreDamageTest, AReaderTellsOfDamageAndOfNothingElse) {
   put(bad);
   EXPECT_FALSE(look());
   EXPECT_NE(told, "");
+}
+
+// One chunk of 39 goes by its name, and the file stays. Its buckets stay too.
+TEST_F(StoreDamageTest, AChunkThatCannotBeReadGoesAloneAndItsGapIsTold) {
+  SetAside moved;
+  auto store = writer_of(moved);
+  ASSERT_TRUE(write(*store, 0, 20'000));
+  const Buckets whole =
+      reader()->buckets(reader()->families(core::to_text(run()), FamilyKind::scalar, 5)[0],
+                        kValueColumn, 0, 20'000, 10);
+  {
+    sqlite3* raw = nullptr;
+    ASSERT_EQ(sqlite3_open(path().c_str(), &raw), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(raw, "UPDATE chunk SET data = substr(data, 1, 20) WHERE x0 = 5120",
+                           nullptr, nullptr, nullptr),
+              SQLITE_OK);
+    sqlite3_close(raw);
+  }
+  EXPECT_FALSE(check_series(path())->sound());
+  std::vector<BadChunk> met;
+  auto ask = reader();
+  std::string damage;
+  ask->tell_damage([&](const std::string& why) { damage = why; });
+  ask->tell_bad_chunks([&](const BadChunk& one) { met.push_back(one); });
+  (void)ask_series(*ask, asked(100'000));
+  const auto status = ask->failure();
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, core::Code::unavailable);
+  EXPECT_EQ(damage, "");
+  ASSERT_FALSE(met.empty());
+  EXPECT_EQ(met[0].x0, 5120);
+  ask.reset();
+  EXPECT_TRUE(*store->drop_bad(met[0].family, met[0].x0));
+  EXPECT_FALSE(*store->drop_bad(met[0].family, met[0].x0));   // it is gone
+  EXPECT_FALSE(*store->drop_bad(met[0].family, 5120 + 512));  // it is whole
+  ask = reader();
+  const auto answer = ask_series(*ask, asked(100'000));
+  EXPECT_EQ(answer->lines.at(0).points.size(), 20'000 - 512);
+  EXPECT_TRUE(ask->failure());
+  const auto lost = ask->losses(core::to_text(run()));
+  ASSERT_EQ(lost.size(), 1);
+  EXPECT_EQ(lost[0].reason, kUnreadable);
+  EXPECT_EQ(lost[0].values, 512);
+  EXPECT_EQ(lost[0].first_step, 5120);
+  EXPECT_EQ(lost[0].last_step, 5120 + 511);
+  const FamilyLine line = ask->families(core::to_text(run()), FamilyKind::scalar, 5)[0];
+  const Buckets after = ask->buckets(line, kValueColumn, 0, 20'000, 10);
+  ASSERT_EQ(after.size(), whole.size());
+  for (const auto& [at, bucket] : whole) {
+    EXPECT_EQ(after.at(at).n, bucket.n);
+    EXPECT_EQ(after.at(at).sum, bucket.sum);
+  }
+  const auto found = check_series(path());
+  EXPECT_TRUE(found->sound()) << (found->lines().empty() ? "" : found->lines()[0]);
+  ASSERT_EQ(found->notes().size(), 1);
+  EXPECT_NE(found->notes()[0].find("from 5120 to 5631"), std::string::npos);
+  ASSERT_TRUE(write(*store, 20'000, 21'000));  // and it goes on
 }
 
 // A limit of files stands for the disk: the system answers a write in the same way.
