@@ -66,10 +66,10 @@ struct MeasuredRoutes {
   std::vector<ApiRoute> (*make)(ApiDesk&);
 };
 constexpr std::array kMeasured{
-    MeasuredRoutes{"series", series_routes}, MeasuredRoutes{"names", name_routes},
-    MeasuredRoutes{"heat", heat_routes},     MeasuredRoutes{"system", system_routes},
-    MeasuredRoutes{"spans", span_routes},    MeasuredRoutes{"histogram", histogram_routes},
-    MeasuredRoutes{"fleet", fleet_routes},   MeasuredRoutes{"compare", compare_routes},
+    MeasuredRoutes{"series", series_routes},    MeasuredRoutes{"names", name_routes},
+    MeasuredRoutes{"heat", heat_routes},        MeasuredRoutes{"system", system_routes},
+    MeasuredRoutes{"spans", span_routes},       MeasuredRoutes{"histogram", histogram_routes},
+    MeasuredRoutes{"fleet", fleet_routes},      MeasuredRoutes{"compare", compare_routes},
     MeasuredRoutes{"sparklines", spark_routes},
 };
 

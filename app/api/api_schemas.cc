@@ -9,9 +9,9 @@
 #include "app/api/fleet_routes.h"
 #include "app/api/profile_schemas.h"
 #include "app/api/replay_routes.h"
+#include "app/api/schema_texts.h"
 #include "app/api/spark_routes.h"
 #include "app/api/trace_routes.h"
-#include "app/api/schema_texts.h"
 #include "core/json.h"
 
 namespace tocsin::app {

@@ -55,6 +55,17 @@ std::string values_text(const Value& value) {
   return out;
 }
 
+core::Status check_rule_text(const ReplayOrder& order, std::size_t fields) {
+  if (fields > 1)
+    return core::invalid_argument("expected \"yaml\" alone, or rule, parameter and values");
+  if (order.yaml.size() > kMostOfARuleText) {
+    return core::invalid_argument("yaml: expected at most " + std::to_string(kMostOfARuleText) +
+                                  " bytes, got " + std::to_string(order.yaml.size()));
+  }
+  if (order.yaml.empty()) return core::invalid_argument("yaml: expected the text of a rule");
+  return core::ok();
+}
+
 core::Result<ReplayOrder> read_replay_order(std::string_view json) {
   const auto body = core::parse_json(json, kMostOfAReplayBody);
   if (!body) return body.error();
@@ -78,14 +89,8 @@ core::Result<ReplayOrder> read_replay_order(std::string_view json) {
     }
   }
   if (core::find(*members, "yaml") != nullptr) {
-    if (members->size() > 1)
-      return core::invalid_argument("expected \"yaml\" alone, or rule, parameter and values");
-    if (out.yaml.size() > kMostOfARuleText) {
-      return core::invalid_argument("yaml: expected at most " + std::to_string(kMostOfARuleText) +
-                                    " bytes, got " + std::to_string(out.yaml.size()));
-    }
-    if (out.yaml.empty()) return core::invalid_argument("yaml: expected the text of a rule");
-    return out;
+    const auto fits = check_rule_text(out, members->size());
+    return fits ? core::Result<ReplayOrder>(std::move(out)) : fits.error();
   }
   if (out.rule.empty()) return core::invalid_argument("rule: expected the name of a rule");
   if (out.parameter.empty()) return core::invalid_argument("parameter: expected a name");

@@ -122,8 +122,8 @@ HttpStream::Piece TraceStream::take() {
     reader_ = std::move(*opened);
   }
   while (out.text.empty() && !out.torn && at_ < range_.end) {
-    const auto over = reader_->read(
-        [&](const core::RecordView& record) { add(record, out); }, kChunksOfATurn);
+    const auto over =
+        reader_->read([&](const core::RecordView& record) { add(record, out); }, kChunksOfATurn);
     const bool cut = !over || reader_->end().gaps > 0 || (*over && at_ < range_.end);
     out.torn = out.torn || cut;
   }

@@ -87,25 +87,23 @@ HttpAnswer show_trace_place(const TraceDesk& traces, const ApiCall& call) {
   const auto found = asked_trace(traces, call);
   if (!found) return problem(found.error());
   const bool here = found->place.uri.empty();
-  return {200, core::to_json(ValueMap{{"id", found->trace.id},
-                                      {"here", here},
-                                      {"uri", here ? Value() : Value(found->place.uri)},
-                                      {"node", found->trace.node.empty()
-                                                   ? Value()
-                                                   : Value(found->trace.node)},
-                                      {"bytes", static_cast<std::int64_t>(
-                                                    here ? found->place.bytes
-                                                         : found->trace.bytes)},
-                                      {"command", fetching_line(*found)}}) +
-                   "\n"};
+  return {200,
+          core::to_json(ValueMap{
+              {"id", found->trace.id},
+              {"here", here},
+              {"uri", here ? Value() : Value(found->place.uri)},
+              {"node", found->trace.node.empty() ? Value() : Value(found->trace.node)},
+              {"bytes", static_cast<std::int64_t>(here ? found->place.bytes : found->trace.bytes)},
+              {"command", fetching_line(*found)}}) +
+              "\n"};
 }
 
 // A name that is one part of a path, whatever a worker is called.
 std::string trace_file_name(const SentTrace& trace) {
   std::string out = "trace-";
   for (const char c : trace.worker) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       (c >= '0' && c <= '9') || c == '_' || c == '-';
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '_' || c == '-';
     out += plain ? c : '_';
   }
   return out + "-" + std::to_string(trace.step) + ".json.gz";
@@ -131,8 +129,8 @@ HttpAnswer send_trace(const TraceDesk& traces, const ApiCall& call) {
                       {"ETag", tag},
                       {"Content-Length", std::to_string(range.end - range.begin)}};
   if (asked == RangeAsked::beyond) {
-    HttpAnswer out = problem(416, "no-such-range",
-                             "expected a range of its " + std::to_string(size) + " bytes");
+    HttpAnswer out =
+        problem(416, "no-such-range", "expected a range of its " + std::to_string(size) + " bytes");
     out.headers.emplace_back("Content-Range", "bytes */" + std::to_string(size));
     return out;
   }
@@ -143,8 +141,8 @@ HttpAnswer send_trace(const TraceDesk& traces, const ApiCall& call) {
     out.headers.emplace_back("Retry-After", "5");
     return out;
   }
-  auto stream = trace_stream(traces.transport, found->run, found->trace, found->place, range,
-                             traces.open);
+  auto stream =
+      trace_stream(traces.transport, found->run, found->trace, found->place, range, traces.open);
   headers.emplace_back("Content-Disposition",
                        "attachment; filename=\"" + trace_file_name(found->trace) + "\"");
   const bool part = asked == RangeAsked::part;

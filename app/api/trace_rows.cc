@@ -60,8 +60,8 @@ std::optional<SentTrace> trace_of(const core::Ack& ack) {
   out.attempt = ack.attempt;
   out.rank = ack.rank;
   out.at = ack.time;
-  out.id = std::to_string(ack.attempt) + "-" + std::to_string(ack.rank) + "-" +
-           std::to_string(out.step);
+  out.id =
+      std::to_string(ack.attempt) + "-" + std::to_string(ack.rank) + "-" + std::to_string(out.step);
   return out;
 }
 

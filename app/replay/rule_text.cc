@@ -51,10 +51,9 @@ Framed framed(std::string_view yaml) {
   while (!rest.empty() && !says_something(first)) {
     const std::string_view line = take_line(rest);
     first = stripped(line);
-    if (first == kRulesKey && line.starts_with(kRulesKey)) {
+    const bool key = first == kRulesKey && line.starts_with(kRulesKey);
+    if (key || first == "---") {
       first = {};  // the key is ours
-    } else if (first == "---") {
-      first = {};
     } else if (says_something(first)) {
       rest = yaml.substr(static_cast<std::size_t>(line.data() - yaml.data()));
       break;
@@ -118,8 +117,7 @@ RuleTextAnswer read_rule_text(std::string_view yaml) {
   if (document && !diagnostics.has_errors()) {
     const auto items = document->value("rules");
     if (const auto wrong = items ? foreign(*items) : std::nullopt) return {{}, {*wrong}};
-    document->read(diagnostics,
-                   [&](config::Reader& root) { rules::read_rules(root, out.rules); });
+    document->read(diagnostics, [&](config::Reader& root) { rules::read_rules(root, out.rules); });
   }
   diagnostics.sort(kTextName);
   for (const config::Diagnostic& one : diagnostics.items()) {

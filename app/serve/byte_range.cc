@@ -12,8 +12,7 @@ constexpr std::string_view kBytesUnit = "bytes=";
 std::optional<std::uint64_t> byte_number(std::string_view text) {
   std::uint64_t out = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size())
-    return std::nullopt;
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return out;
 }
 

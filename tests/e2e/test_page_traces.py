@@ -10,6 +10,7 @@ import numpy
 import pytest
 
 from tests.e2e.test_curves import asked
+from tests.e2e.test_http_v1 import as_json_schema
 from tests.support import axe, journal, narrow
 from tests.support.hook_support import wait_for
 from tests.support.issues import at
@@ -93,6 +94,16 @@ def fetched(one, trace, method="GET", **headers):
             return found.status, found.headers, found.read()
     except urllib.error.HTTPError as error:
         return error.code, error.headers, error.read()
+
+
+def test_answers_are_what_openapi_says(traced):
+    jsonschema = pytest.importorskip("jsonschema")
+    described = asked(traced, "/api/v1/openapi.json")
+    schemas = {"components": {"schemas": as_json_schema(described["components"]["schemas"])}}
+    for path, filled in (("/traces", "/traces"), ("/traces/{id}/place", "/traces/1-0-131/place"), ("/traces/{id}/place", "/traces/1-1-133/place")):
+        reply = described["paths"]["/api/v1/runs/{run}" + path]["get"]["responses"]["200"]["content"]["application/json"]
+        jsonschema.validate(asked(traced, f"/api/v1/runs/{UID}{filled}"), {**schemas, **reply["schema"]})
+    assert set(described["paths"]["/api/v1/runs/{run}/traces/{id}"]["get"]["responses"]) >= {"200", "206"}
 
 
 def test_the_list_says_whose_which_steps_and_how_large(traced):

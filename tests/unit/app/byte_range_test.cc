@@ -38,9 +38,9 @@ TEST(ByteRange, NothingOfItIsThere) {
 }
 
 TEST(ByteRange, WhatIsNoRangeAndSeveralAskForTheWhole) {
-  for (const char* header : {"", "bytes", "bytes=", "bytes=-", "bytes=a-b", "bytes=5", "bytes=9-5",
-                             "bytes=0-1,5-6", "lines=0-5", "bytes= 0-5", "bytes=0-5x",
-                             "bytes=99999999999999999999-", "bytes=1--2"})
+  for (const char* header :
+       {"", "bytes", "bytes=", "bytes=-", "bytes=a-b", "bytes=5", "bytes=9-5", "bytes=0-1,5-6",
+        "lines=0-5", "bytes= 0-5", "bytes=0-5x", "bytes=99999999999999999999-", "bytes=1--2"})
     EXPECT_EQ(range(header), "whole") << header;
 }
 
