@@ -1,7 +1,13 @@
 """U39: traces that ranks have sent are files with a size. Neither the server nor the page holds one whole."""
+import gzip
 import hashlib
 import json
+import os
+import random
 import re
+import subprocess
+import sys
+import textwrap
 import time
 import urllib.error
 import urllib.request
@@ -9,12 +15,13 @@ import urllib.request
 import numpy
 import pytest
 
+from tests.e2e.test_capture_by_hand import CONFIG as LIVE, SCRIPT
 from tests.e2e.test_curves import asked
 from tests.e2e.test_http_v1 import as_json_schema
 from tests.support import axe, journal, narrow
 from tests.support.hook_support import wait_for
 from tests.support.issues import at
-from tests.support.program import ROOT, Server
+from tests.support.program import BUILD, ROOT, Server, run_cli
 from tocsin import wire
 
 CONFIG = """
@@ -184,3 +191,36 @@ def test_the_page_of_the_run_offers_them(traced, browser, width, theme):
     path = download.value.path()
     assert download.value.suggested_filename == "trace-worker_0-131.json.gz" and path.stat().st_size == BYTES
     context.close()
+
+
+@pytest.mark.parametrize("over", ["journal", "kafka"])
+def test_a_trace_of_pytorch_is_the_same_file_by_the_api_and_by_the_command(server, tmp_path, over, request):
+    transport = f"{{kafka: {{bootstrap.servers: '{request.getfixturevalue('kafka')}'}}}}" if over == "kafka" else f"{{journal: {tmp_path / 'data'}}}"
+    config, script, go = tmp_path / "tocsin.yaml", tmp_path / "train.py", tmp_path / "enough"
+    config.write_text(LIVE.format(transport=transport, prefix=f"traced{random.randrange(10**9)}"))
+    one = server(config)
+    one.wait_for("ready", timeout=90)
+    script.write_text(textwrap.dedent(SCRIPT))
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("TOCSIN_") or key == "TOCSIN_LIBRARY"}
+    environment.setdefault("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))
+    environment.update(TOCSIN_CONFIG=str(config), PYTHONPATH=str(ROOT / "python"), TOCSIN_QUIET="1")
+    with subprocess.Popen([sys.executable, script, go], env=environment, stdout=subprocess.PIPE, text=True) as job:
+        try:
+            uid = job.stdout.readline().split()[1]
+            one.wait_for("job_started", timeout=60)
+            code, out, err = run_cli("capture", "live", "--trace", "2", "--wait", "100s", "-c", config, timeout=150)
+            assert code == 0, out + err
+            listed = f"/api/v1/runs/{uid}/traces"
+            assert wait_for(lambda: one.get(listed)[0] == 200 and json.loads(one.get(listed)[1])["items"], 30)
+            (trace,) = asked(one, listed)["items"]
+            assert trace["steps"] == 2 and asked(one, f"{listed}/{trace['id']}/place")["here"] is True
+            with urllib.request.urlopen(f"http://{one.wait_for('started')['http']}{listed}/{trace['id']}", timeout=60) as answer_of:
+                body = answer_of.read()
+            done = subprocess.run([sys.executable, "-m", "tocsin.trace", uid, str(trace["step"]), "--worker", trace["worker"], "--config", config, "--to", tmp_path / "trace.json.gz"],
+                                  env=environment, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+            assert body == (tmp_path / "trace.json.gz").read_bytes() and len(body) == trace["bytes"]
+            events = json.loads(gzip.decompress(body))["traceEvents"]
+            assert f"tocsin step {trace['first_step']}" in {event.get("name") for event in events}
+        finally:
+            go.touch()
