@@ -63,9 +63,8 @@ def chunks_of(data, rank, step, name="profiler/trace"):
             about=(0, name, f"worker_{rank}") if which == 0 else None))
 
 
-@pytest.fixture(scope="module")
-def traced(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("traces")
+def begun(folder):
+    """A server whose run has sent four traces."""
     (folder / "tocsin.yaml").write_text(CONFIG.format(journal=folder / "journal"))
     one = Server(folder / "tocsin.yaml", role="up")
     one.wait_for("ready")
@@ -89,6 +88,12 @@ def traced(tmp_path_factory):
         status, text = one.get(f"/api/v1/runs/{UID}/traces")
         return status == 200 and len(json.loads(text)["items"]) == 4
     assert wait_for(listed, 30), one.get(f"/api/v1/runs/{UID}/traces")
+    return one
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory):
+    one = begun(tmp_path_factory.mktemp("traces"))
     yield one
     one.kill()
 
@@ -149,6 +154,13 @@ def test_u39_a_download_goes_on_where_it_broke_off(traced):
     assert status == 416 and headers["Content-Range"] == f"bytes */{BYTES}"
     status, headers, body = fetched(traced, "1-0-131", "HEAD", Range="bytes=0-9", If_Range='"another"')
     assert status == 200 and int(headers["Content-Length"]) == BYTES, "another file: from its beginning"
+
+
+def test_a_server_ends_while_a_trace_is_sent(tmp_path):
+    one = begun(tmp_path)
+    with urllib.request.urlopen(f"http://{one.wait_for('started')['http']}/api/v1/runs/{UID}/traces/1-0-131", timeout=60) as slow:
+        assert len(slow.read(1000)) == 1000
+        assert one.stop() == 0
 
 
 def test_what_is_elsewhere_gone_or_torn_is_said(traced):
