@@ -32,7 +32,7 @@ std::vector<std::string> spark_uids(std::string_view text) {
 }
 
 // As a regular expression that only this name fits.
-std::string exact_name(const std::string& name) {
+std::string exactly_named(const std::string& name) {
   std::string out;
   for (const char c : name) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -97,7 +97,7 @@ HttpAnswer list_sparks(ApiDesk& desk, const ApiCall& call) {
     insights::SeriesAsk ask;
     ask.run = run;
     ask.kinds = {insights::FamilyKind::scalar};
-    ask.name = exact_name(*name);
+    ask.name = exactly_named(*name);
     ask.mode = core::Mode::train;
     ask.points = kSparkPoints;
     ask.together = insights::Together::mean;

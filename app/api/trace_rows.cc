@@ -17,7 +17,7 @@ using core::ValueMap;
 // "profiler/trace at step 131 of worker_0, 412345 bytes: …" (python/tocsin/traces/profiler.py)
 constexpr std::string_view kTraceSent = "profiler/trace at step ";
 
-bool take_text(std::string_view& rest, std::string_view text) {
+bool take_words(std::string_view& rest, std::string_view text) {
   if (!rest.starts_with(text)) return false;
   rest.remove_prefix(text.size());
   return true;
@@ -46,8 +46,8 @@ Value trace_number(const std::optional<std::int64_t>& number) {
 std::optional<SentTrace> trace_of(const core::Ack& ack) {
   std::string_view rest = ack.reason;
   SentTrace out;
-  if (ack.phase != "ended" || !take_text(rest, kTraceSent) || !take_number(rest, out.step) ||
-      !take_text(rest, " of "))
+  if (ack.phase != "ended" || !take_words(rest, kTraceSent) || !take_number(rest, out.step) ||
+      !take_words(rest, " of "))
     return std::nullopt;
   const std::size_t bytes = rest.find(" bytes");
   const std::size_t comma = rest.rfind(", ", bytes);  // a worker may have one in its name

@@ -24,7 +24,7 @@ struct Framed {
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
 /// A line without what ends it; `rest` begins behind that.
-std::string_view take_line(std::string_view& rest) {
+std::string_view take_text_line(std::string_view& rest) {
   const std::size_t end = rest.find_first_of("\r\n");
   const std::string_view line = rest.substr(0, end);
   if (end == std::string_view::npos) {
@@ -41,20 +41,20 @@ std::string_view stripped(std::string_view line) {
   return line;
 }
 
-bool says_something(std::string_view line) { return !line.empty() && line.front() != '#'; }
+bool has_words(std::string_view line) { return !line.empty() && line.front() != '#'; }
 
-Framed framed(std::string_view yaml) {
+Framed under_rules_key(std::string_view yaml) {
   Framed out;
   std::string_view rest = yaml;
   std::string_view first;
   std::string skipped;
-  while (!rest.empty() && !says_something(first)) {
-    const std::string_view line = take_line(rest);
+  while (!rest.empty() && !has_words(first)) {
+    const std::string_view line = take_text_line(rest);
     first = stripped(line);
     const bool key = first == kRulesKey && line.starts_with(kRulesKey);
     if (key || first == "---") {
       first = {};  // the key is ours
-    } else if (says_something(first)) {
+    } else if (has_words(first)) {
       rest = yaml.substr(static_cast<std::size_t>(line.data() - yaml.data()));
       break;
     }
@@ -71,7 +71,7 @@ Framed framed(std::string_view yaml) {
     out.columns = 4;
   }
   while (!rest.empty()) {
-    const std::string_view line = take_line(rest);
+    const std::string_view line = take_text_line(rest);
     if (!stripped(line).empty()) out.text.append(static_cast<std::size_t>(out.columns), ' ');
     out.text.append(line).append("\n");
   }
@@ -79,7 +79,7 @@ Framed framed(std::string_view yaml) {
 }
 
 // What would be read from a file or run by another program.
-std::optional<RuleTextProblem> foreign(const core::Value& rules) {
+std::optional<RuleTextProblem> foreign_rule(const core::Value& rules) {
   const auto* list = core::as<core::ValueList>(rules);
   if (list == nullptr) return std::nullopt;
   for (const core::Value& item : *list) {
@@ -96,7 +96,7 @@ std::optional<RuleTextProblem> foreign(const core::Value& rules) {
   return std::nullopt;
 }
 
-std::optional<RuleTextProblem> refused_text(std::string_view yaml) {
+std::optional<RuleTextProblem> control_character(std::string_view yaml) {
   for (const char c : yaml) {
     const bool plain = static_cast<unsigned char>(c) >= ' ' || c == '\t' || c == '\n' || c == '\r';
     if (!plain || c == '\x7f')
@@ -109,14 +109,14 @@ std::optional<RuleTextProblem> refused_text(std::string_view yaml) {
 
 RuleTextAnswer read_rule_text(std::string_view yaml) {
   RuleTextAnswer out;
-  if (const auto wrong = refused_text(yaml)) return {{}, {*wrong}};
-  const Framed text = framed(yaml);
+  if (const auto wrong = control_character(yaml)) return {{}, {*wrong}};
+  const Framed text = under_rules_key(yaml);
   const config::Environment nothing = [](const std::string&) { return std::nullopt; };
   config::Diagnostics diagnostics;
   const auto document = config::Document::parse(text.text, kTextName, nothing, diagnostics);
   if (document && !diagnostics.has_errors()) {
     const auto items = document->value("rules");
-    if (const auto wrong = items ? foreign(*items) : std::nullopt) return {{}, {*wrong}};
+    if (const auto wrong = items ? foreign_rule(*items) : std::nullopt) return {{}, {*wrong}};
     document->read(diagnostics, [&](config::Reader& root) { rules::read_rules(root, out.rules); });
   }
   diagnostics.sort(kTextName);
