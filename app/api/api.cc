@@ -33,10 +33,12 @@
 #include "app/api/session_routes.h"
 #include "app/api/silence_routes.h"
 #include "app/api/span_routes.h"
+#include "app/api/spark_routes.h"
 #include "app/api/stop_routes.h"
 #include "app/api/stream_routes.h"
 #include "app/api/system_routes.h"
 #include "app/api/task_desk.h"
+#include "app/api/trace_routes.h"
 #include "app/config/insights_place.h"
 #include "app/process/version.h"
 #include "app/serve/gzip.h"
@@ -64,10 +66,11 @@ struct MeasuredRoutes {
   std::vector<ApiRoute> (*make)(ApiDesk&);
 };
 constexpr std::array kMeasured{
-    MeasuredRoutes{"series", series_routes}, MeasuredRoutes{"names", name_routes},
-    MeasuredRoutes{"heat", heat_routes},     MeasuredRoutes{"system", system_routes},
-    MeasuredRoutes{"spans", span_routes},    MeasuredRoutes{"histogram", histogram_routes},
-    MeasuredRoutes{"fleet", fleet_routes},   MeasuredRoutes{"compare", compare_routes},
+    MeasuredRoutes{"series", series_routes},    MeasuredRoutes{"names", name_routes},
+    MeasuredRoutes{"heat", heat_routes},        MeasuredRoutes{"system", system_routes},
+    MeasuredRoutes{"spans", span_routes},       MeasuredRoutes{"histogram", histogram_routes},
+    MeasuredRoutes{"fleet", fleet_routes},      MeasuredRoutes{"compare", compare_routes},
+    MeasuredRoutes{"sparklines", spark_routes},
 };
 
 }  // namespace
@@ -82,7 +85,8 @@ struct Api::Parts {
         store(insights_path(config, "")),
         measures(telemetry),
         tasks(clock, config.insights.replays),
-        replays(replay_routes(desk, tasks, transport, config)) {
+        replays(replay_routes(desk, tasks, transport, config)),
+        traces(trace_routes(desk, transport)) {
     if (config.http.links) links = link_routes(*config.http.links, desk, telemetry);
   }
 
@@ -99,6 +103,7 @@ struct Api::Parts {
   core::Telemetry& measures;
   TaskDesk tasks;
   std::vector<ApiRoute> replays;
+  std::vector<ApiRoute> traces;
 };
 
 ApiRoute Api::Parts::timed(std::string_view kind, ApiRoute route) {
@@ -158,6 +163,7 @@ std::vector<HttpRoute> Api::routes() {
   for (ApiRoute& route : feedback_routes(parts_->desk, parts_->store))
     declared.push_back(std::move(route));
   for (const ApiRoute& route : parts_->replays) declared.push_back(route);
+  for (const ApiRoute& route : parts_->traces) declared.push_back(route);
   for (const auto& [kind, make] : kMeasured) {
     for (ApiRoute& route : make(parts_->desk))
       declared.push_back(parts_->timed(kind, std::move(route)));

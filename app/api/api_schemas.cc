@@ -10,6 +10,8 @@
 #include "app/api/profile_schemas.h"
 #include "app/api/replay_routes.h"
 #include "app/api/schema_texts.h"
+#include "app/api/spark_routes.h"
+#include "app/api/trace_routes.h"
 #include "core/json.h"
 
 namespace tocsin::app {
@@ -229,7 +231,7 @@ const core::Value& api_schemas() {
     for (const std::string_view text :
          {kApiSchemas, curve_schemas(), acting_schemas(), alertmanager_schemas(), profile_schemas(),
           feedback_schemas(), capture_schemas(), replay_schemas(), fleet_schemas(),
-          compare_schemas()}) {
+          compare_schemas(), trace_schemas(), spark_schemas()}) {
       auto parsed = core::parse_json(text, text.size());
       const auto* part = parsed ? core::as<core::ValueMap>(*parsed) : nullptr;
       if (part != nullptr) all.insert(all.end(), part->begin(), part->end());

@@ -10,6 +10,7 @@
 
 #include "app/recordings/recording.h"
 #include "app/replay/judge.h"
+#include "app/replay/rule_text.h"
 #include "app/replay/sweep.h"
 #include "app/serve/problem.h"
 #include "core/json.h"
@@ -25,6 +26,7 @@ using core::ValueList;
 using core::ValueMap;
 
 constexpr std::size_t kMostOfAReplayBody = 64 * 1024;
+constexpr std::size_t kMostOfARuleText = 32 * 1024;
 
 /// What the handlers share.
 struct ReplayDesk {
@@ -38,6 +40,7 @@ struct ReplayOrder {
   std::string rule;
   std::string parameter;
   std::string values;  // as `--sweep` takes them
+  std::string yaml;    // in place of these: rules as somebody has written them
 };
 
 /// A text, or a list of numbers and texts; empty: neither.
@@ -52,6 +55,17 @@ std::string values_text(const Value& value) {
   return out;
 }
 
+core::Status check_rule_text(const ReplayOrder& order, std::size_t fields) {
+  if (fields > 1)
+    return core::invalid_argument("expected \"yaml\" alone, or rule, parameter and values");
+  if (order.yaml.size() > kMostOfARuleText) {
+    return core::invalid_argument("yaml: expected at most " + std::to_string(kMostOfARuleText) +
+                                  " bytes, got " + std::to_string(order.yaml.size()));
+  }
+  if (order.yaml.empty()) return core::invalid_argument("yaml: expected the text of a rule");
+  return core::ok();
+}
+
 core::Result<ReplayOrder> read_replay_order(std::string_view json) {
   const auto body = core::parse_json(json, kMostOfAReplayBody);
   if (!body) return body.error();
@@ -62,8 +76,10 @@ core::Result<ReplayOrder> read_replay_order(std::string_view json) {
     const auto* text = core::as<std::string>(value);
     if (name == "values") {
       out.values = values_text(value);
-    } else if (name != "rule" && name != "parameter") {
-      const std::string near = core::nearest(name, {"rule", "parameter", "values"});
+    } else if (name == "yaml" && text != nullptr) {
+      out.yaml = *text;
+    } else if (name != "rule" && name != "parameter" && name != "yaml") {
+      const std::string near = core::nearest(name, {"rule", "parameter", "values", "yaml"});
       return core::invalid_argument("unknown field \"" + core::visible(name, 100) + "\"" +
                                     (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
     } else if (text == nullptr || text->find('=') != std::string::npos) {
@@ -71,6 +87,10 @@ core::Result<ReplayOrder> read_replay_order(std::string_view json) {
     } else {
       (name == "rule" ? out.rule : out.parameter) = *text;
     }
+  }
+  if (core::find(*members, "yaml") != nullptr) {
+    const auto fits = check_rule_text(out, members->size());
+    return fits ? core::Result<ReplayOrder>(std::move(out)) : fits.error();
   }
   if (out.rule.empty()) return core::invalid_argument("rule: expected the name of a rule");
   if (out.parameter.empty()) return core::invalid_argument("parameter: expected a name");
@@ -154,7 +174,27 @@ class SweepOfRun {
 ValueMap sweep_head(const Sweep& sweep) {
   ValueList values;
   for (const SweepValue& one : sweep.values) values.emplace_back(one.text);
-  return {{"rule", sweep.rule}, {"parameter", sweep.parameter}, {"values", std::move(values)}};
+  return {{"rule", sweep.rule.empty() ? Value() : Value(sweep.rule)},
+          {"parameter", sweep.parameter},
+          {"values", std::move(values)}};
+}
+
+/// What is varied is then which rule of the text judges.
+core::Result<Sweep> sweep_of_text(const std::string& yaml, rules::RulesConfig& rules) {
+  RuleTextAnswer read = read_rule_text(yaml);
+  if (!read.problems.empty()) return core::invalid_argument(rule_text_problems(read.problems));
+  Sweep out{"", "rule", {}};
+  for (const rules::RuleSettings& rule : read.rules.rules)
+    out.values.push_back({rule.name, rule.name});
+  rules = std::move(read.rules);
+  return out;
+}
+
+core::Result<Sweep> sweep_of(const ReplayOrder& order, rules::RulesConfig& rules) {
+  if (!order.yaml.empty()) return sweep_of_text(order.yaml, rules);
+  auto made = make_sweep(order.rule + "." + order.parameter + "=" + order.values, rules);
+  if (!made) return without_option(made.error());
+  return made;
 }
 
 HttpAnswer post_replay(ReplayDesk& replays, const ApiCall& call) {
@@ -163,8 +203,8 @@ HttpAnswer post_replay(ReplayDesk& replays, const ApiCall& call) {
   auto run = run_of(replays.desk, call.request.in_path.find("run")->second);
   if (!run) return problem(run.error());
   embedded::ChosenRules chosen = replays.rules;
-  auto sweep = make_sweep(order->rule + "." + order->parameter + "=" + order->values, chosen.rules);
-  if (!sweep) return problem(without_option(sweep.error()));
+  auto sweep = sweep_of(*order, chosen.rules);
+  if (!sweep) return problem(sweep.error());
   ValueMap head = sweep_head(*sweep);
   if (call.query.value("dry_run") == "true") {
     head.emplace_back("task", Value());
@@ -230,8 +270,11 @@ HttpAnswer list_parameters(ReplayDesk& replays, const ApiCall& call) {
     ValueList rows;
     for (const core::Parameter& one : rule.parameters)
       rows.push_back(ValueMap{{"name", one.name}, {"value", one.value}, {"origin", one.origin}});
-    return {200, core::to_json(ValueMap{
-                     {"rule", rule.name}, {"type", rule.type}, {"parameters", std::move(rows)}}) +
+    auto yaml = rule_text(rule);
+    return {200, core::to_json(ValueMap{{"rule", rule.name},
+                                        {"type", rule.type},
+                                        {"yaml", yaml ? Value(std::move(*yaml)) : Value()},
+                                        {"parameters", std::move(rows)}}) +
                      "\n"};
   }
   const std::string near = core::nearest(name, names);
@@ -260,9 +303,11 @@ embedded::ChosenRules rules_of(const AppConfig& config, const ingest::Transport&
 constexpr std::string_view kReplaySchemas =
     R"json({"ReplayRequest":{"type":"object","properties":{"rule":{"type":"string"},
    "parameter":{"type":"string"},"values":{"description":"LOW..HIGH[:STEPS] or A,B,C as of tocsin evaluate --sweep, or a list",
-   "oneOf":[{"type":"string"},{"type":"array","items":{"oneOf":[{"type":"number"},{"type":"string"},{"type":"boolean"}]}}]}},
-   "required":["rule","parameter","values"],"additionalProperties":false},
- "ReplayBegun":{"type":"object","properties":{"rule":{"type":"string"},"parameter":{"type":"string"},
+   "oneOf":[{"type":"string"},{"type":"array","items":{"oneOf":[{"type":"number"},{"type":"string"},{"type":"boolean"}]}}]},
+   "yaml":{"type":"string","description":"in place of the others: rules in YAML, at most 32 KiB; each is judged beside the others"}},
+   "additionalProperties":false},
+ "ReplayBegun":{"type":"object","properties":{"rule":{"type":"string","nullable":true,"description":"null: those of a text"},
+   "parameter":{"type":"string"},
    "values":{"type":"array","items":{"type":"string"}},"task":{"type":"string","nullable":true},
    "state":{"type":"string","enum":["running","dry_run"]}},
    "required":["rule","parameter","values","task","state"],"additionalProperties":false},
@@ -274,10 +319,11 @@ constexpr std::string_view kReplaySchemas =
    "error":{"type":"string","nullable":true}},
    "required":["id","kind","run","by","state","progress","began_at","ended_at","result","error"],"additionalProperties":false},
  "RuleParameters":{"type":"object","properties":{"rule":{"type":"string"},"type":{"type":"string"},
+   "yaml":{"type":"string","nullable":true,"description":"the rule as a text to edit; null: a program"},
    "parameters":{"type":"array","items":{"type":"object","properties":{"name":{"type":"string"},
    "value":{"description":"that holds now"},"origin":{"type":"string"}},
    "required":["name","value","origin"],"additionalProperties":false}}},
-   "required":["rule","type","parameters"],"additionalProperties":false}})json";
+   "required":["rule","type","yaml","parameters"],"additionalProperties":false}})json";
 
 }  // namespace
 
@@ -298,7 +344,7 @@ std::vector<ApiRoute> replay_routes(ApiDesk& desk, TaskDesk& tasks, ingest::Tran
       {"POST",
        "/api/v1/runs/{run}/replay",
        ApiRole::operate,
-       "Judge a run again with other values of a rule's parameter",
+       "Judge a run again with other values of a rule's parameter, or with other rules",
        of_desk(post_replay),
        {run, {"dry_run", ParameterType::flag, "true: only say which values would be judged"}},
        {{"ReplayRequest"}},

@@ -13,7 +13,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::size_t kRecordingBatch = 1024;
 constexpr auto kRecordingWait = 100ms;
 constexpr int kRecordingPatience = 600;  // waits in a row without a record
 // Records of several writers are not sorted by time: what is further behind the end than this, ends.
@@ -187,12 +186,12 @@ bool RecordingReader::at_end() const {
   });
 }
 
-core::Result<bool> RecordingReader::read(core::RecordHandler handle) {
+core::Result<bool> RecordingReader::read(core::RecordHandler handle, std::size_t most) {
   if (!begun_ && assigned_->known) {
     if (auto status = begin(); !status) return status.error();
     waits_ = 0;
   }
-  const auto read = source_->poll(begun_ && at_end() ? 0ms : kRecordingWait, kRecordingBatch,
+  const auto read = source_->poll(begun_ && at_end() ? 0ms : kRecordingWait, most,
                                   [&](const core::RecordView& record) { take(record, handle); });
   if (!read && read.error().code == core::Code::data_loss) {
     ++end_.gaps;

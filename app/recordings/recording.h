@@ -52,9 +52,11 @@ class RecordingReader {
 
   /// Hands the next records of the span to `handle`, each partition's in its order, waiting at most
   /// a tenth of a second for the first. true: that was all of it. deadline_exceeded: nothing came
-  /// for a minute.
-  core::Result<bool> read(core::RecordHandler handle);
+  /// for a minute. `most`: records at once, for who holds what they have.
+  core::Result<bool> read(core::RecordHandler handle, std::size_t most = kUsualBatch);
   [[nodiscard]] const RecordingEnd& end() const noexcept { return end_; }
+
+  static constexpr std::size_t kUsualBatch = 1024;
 
  private:
   class Assigned;

@@ -140,6 +140,9 @@ core::Value sweep_value(const Sweep& sweep, const Judgement& judgement) {
           {"attempt", std::int64_t{key.second}},
           {"value", value.text},
           {"first_step", stepped ? core::Value(*one.first->step) : core::Value()},
+          {"first_mode", one.first != nullptr && one.first->mode
+                             ? core::Value(std::string(core::to_string(*one.first->mode)))
+                             : core::Value()},
           {"first_time",
            one.first == nullptr ? core::Value() : core::Value(core::to_rfc3339(one.first->time))},
           {"issues", one.issues},

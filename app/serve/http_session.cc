@@ -188,7 +188,7 @@ class Session final : public OpenConnection, public std::enable_shared_from_this
     response_.keep_alive(keep_alive);
     if (made.status == 204) {  // has no body, and says nothing of one (RFC 9110, 8.6)
       response_.erase(http::field::content_type);
-    } else if (!made.stream) {  // of a HEAD: nobody knows how long it gets
+    } else if (!made.stream) {  // of a HEAD: if its length is known, its headers say so
       response_.content_length(made.body.size());
     }
     if (request.method() != http::verb::head) response_.body() = std::move(made.body);
@@ -223,11 +223,14 @@ class Session final : public OpenConnection, public std::enable_shared_from_this
   void write_endless(HttpResponse made) {
     stop_counting();
     endless_ = std::move(made.stream);
-    chunked_ = parser_->get().version() >= 11;
+    const bool counted = std::any_of(
+        made.headers.begin(), made.headers.end(),
+        [](const auto& header) { return beast::iequals(header.first, "Content-Length"); });
+    chunked_ = parser_->get().version() >= 11 && !counted;
     endless_head_.version(parser_->get().version());
     set_head(endless_head_, made);
     endless_head_.keep_alive(false);
-    endless_head_.chunked(chunked_);
+    if (!counted) endless_head_.chunked(chunked_);
     endless_writer_.emplace(endless_head_);
     writing_ = true;
     watch_end();

@@ -279,12 +279,14 @@ def test_answers_are_what_openapi_says(server, config, tmp_path):
     schemas = {"components": {"schemas": as_json_schema(described["components"]["schemas"])}}
     checked = 0
     for path, methods in described["paths"].items():
-        if "get" not in methods or path == "/api/v1/stream":
+        if "get" not in methods or path == "/api/v1/stream" or "/traces/{id}" in path:  # no run of this test has a trace: test_page_traces.py
             continue
         filled = path.replace("/tasks/{id}", f"/tasks/{task}").replace("{rule}", "exploding_tensor")
         filled = filled.replace("{key}", key).replace("{episode}", "newest").replace("{id}", silence).replace("{hash}", group).replace("{run}", run).replace("{node}", node)
         if path == "/api/v1/compare":
             filled += f"?runs={run}&name=loss"
+        if path == "/api/v1/sparklines":
+            filled += f"?runs={run}"
         status, answer, headers = page.ask("GET", filled, headers=bearer)
         reply = methods["get"]["responses"][str(status)]
         content = reply["content"].get(headers["Content-Type"])

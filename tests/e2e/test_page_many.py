@@ -39,6 +39,7 @@ def crowded(module_server, tmp_path_factory):
     assert wait_for(lambda: one.get("/api/v1/runs")[0] == 200, 20)
     store, = (folder / "journal").rglob("insights.db")
     stored_runs(store, RUNS)
+    one.journal = folder / "journal"
     return one
 
 

@@ -24,6 +24,10 @@ def call(one, method, path, body=None):
         return error.code, json.load(error)
 
 
+def rows_of(page):
+    return [[cell.inner_text() for cell in row.locator("th, td").all()[:3]] for row in page.locator("#replay tbody tr").all()]
+
+
 def ended(one, task):
     return wait_for(lambda: (told := asked(one.server, f"/api/v1/tasks/{task}"))["state"] != "running" and told, 30)
 
@@ -93,8 +97,90 @@ def test_the_page_of_an_issue_shows_a_row_per_value(job, browser, width, theme):
     pictured(page, f"replay-form-{width}-{theme}")
     page.click("#replay form.deed button[type=submit]")
     page.wait_for_selector("#replay tbody tr", timeout=30000)
-    rows = [row.split("\t")[:4] for row in page.locator("#replay tbody tr").all_inner_texts()]
-    assert [row[:3] for row in rows] == [["1", "yes", "40"], ["1000000", "no", "–"]], rows
+    assert rows_of(page) == [["1", "yes", "40"], ["1000000", "no", "–"]]
+    assert page.locator("#replay .said-of-replay").all_inner_texts() == [
+        "△ on the chart of this page marks the first step of each.", "Nothing fires with min_hits 1000000."]
+    page.wait_for_selector("#evidence .marks .replay")
+    assert page.locator("#evidence .marks li:has(.replay)").all_inner_texts() == ["△ step 40: would fire with min_hits 1"]
+    page.click("#evidence .marks-of button:has-text('replays')")
+    assert page.locator("#evidence .marks .replay").count() == 0, "they are switched off like the others"
+    page.click("#evidence .marks-of button:has-text('replays')")
+    page.locator("#evidence").scroll_into_view_if_needed()
+    pictured(page, f"replay-marks-{width}-{theme}")
     page.locator("#replay").scroll_into_view_if_needed()
     pictured(page, f"replay-{width}-{theme}")
     assert not refused, refused
+
+
+EARLY = """- name: early
+  use: exploding_tensor
+- name: never
+  use: exploding_tensor
+  with:
+    min_hits: 1000000
+"""
+
+
+def test_another_text_of_the_rule_is_judged_as_the_command_line_judges_it(job, tmp_path):
+    one = job()
+    one.process.kill()
+    one.process.wait()
+    status, begun = call(one, "POST", f"/runs/{one.uid}/replay", {"yaml": EARLY})
+    assert status == 202 and begun["rule"] is None and begun["parameter"] == "rule" and begun["values"] == ["early", "never"], begun
+    told = ended(one, begun["task"])
+    assert told["state"] == "done", told
+    (tmp_path / "rules.yaml").write_text("rules:\n" + EARLY)
+    code, out, err = run_cli("evaluate", "--from", tmp_path / "journal", "--rules", tmp_path / "rules.yaml", "-o", "json")
+    assert code in (0, 1), err
+    (of_run,) = json.loads(out)["runs"]
+    assert {row["value"]: (row["first_step"], row["issues"]) for row in told["result"]["rows"]} == {
+        rule["rule"]: (rule["first_step"], rule["issues"]) for rule in of_run["rules"]}
+    assert [row["first_mode"] for row in told["result"]["rows"]] == ["train", None]
+
+
+def test_a_text_that_is_wrong_is_told_by_line_and_column_and_reads_no_file(job, tmp_path):
+    one = job()
+    (tmp_path / "more.yaml").write_text("rules: [all_zero]\n")
+    for text, says in [
+            ("- use: exploding_tensor\n  with: {min_hit: 2}\n", 'line 2, column 10: '),
+            ("- use: exploding_tensr\n", "line 1, column 8: "),
+            ("- use: [\n", "line "), ("# nothing\n", "expected"),
+            (f"include: {tmp_path}/more.yaml\nrules: [exploding_tensor]\n", "include"),
+            (f"- source: {tmp_path}/train.py\n  type: python\n", "is a program"),
+            ("- use: exploding_tensor\n" + "#" * 33_000, "at most 32768 bytes")]:
+        status, answer = call(one, "POST", f"/runs/{one.uid}/replay?dry_run=true", {"yaml": text})
+        assert status == 400 and says in answer["detail"], (text[:60], answer)
+    status, answer = call(one, "POST", f"/runs/{one.uid}/replay?dry_run=true", {"yaml": EARLY, "rule": "exploding_tensor"})
+    assert status == 400 and "alone" in answer["detail"], answer
+    yaml = call(one, "GET", "/rules/exploding_tensor/parameters")[1]["yaml"]
+    status, answer = call(one, "POST", f"/runs/{one.uid}/replay?dry_run=true", {"yaml": yaml})
+    assert status == 200 and answer["values"] == ["exploding_tensor"], answer
+
+
+@pytest.mark.parametrize("width,theme", [(1440, "dark"), (390, "light")])
+def test_the_text_of_a_rule_is_edited_on_the_page_until_it_fires_elsewhere(job, browser, width, theme):
+    one = job()
+    page = opened(browser, one, width, theme)
+    page.click("#replay button:text-is('Replay here')")
+    page.fill("#replay input[type=password]", OPERATOR)
+    page.click("#replay button:has-text('Sign in')")
+    page.click("#replay button:has-text('Another text of the rule')")
+    text = page.input_value("#replay textarea")
+    assert "use: exploding_tensor" in text and "min_hits: 1  # default" in text, text
+    page.fill("#replay textarea", text.replace("min_hits:", "min_hit:"))
+    page.click("#replay form.deed button[type=submit]")
+    page.wait_for_selector("#replay [role=alert]")
+    line = text[:text.index("min_hits:")].count("\n") + 1
+    assert page.inner_text("#replay [role=alert]").startswith(f"line {line}, column 5: "), page.inner_text("#replay [role=alert]")
+    assert "min_hits" in page.inner_text("#replay [role=alert]")
+    page.locator("#replay").scroll_into_view_if_needed()
+    pictured(page, f"replay-text-wrong-{width}-{theme}")
+    page.fill("#replay textarea", text.replace("min_hits: 1 ", "min_hits: 3 "))
+    page.click("#replay form.deed button[type=submit]")
+    page.wait_for_selector("#replay tbody tr", timeout=30000)
+    of_value = call(one, "POST", f"/runs/{one.uid}/replay", {"rule": "exploding_tensor", "parameter": "min_hits", "values": "3"})[1]
+    (row,) = ended(one, of_value["task"])["result"]["rows"]
+    assert row["first_step"] > 40 and rows_of(page) == [["exploding_tensor", "yes", str(row["first_step"])]], row
+    page.wait_for_selector(f"#evidence .marks li:has-text('step {row['first_step']}: would fire with the rule exploding_tensor')")
+    page.locator("#replay").scroll_into_view_if_needed()
+    pictured(page, f"replay-text-{width}-{theme}")

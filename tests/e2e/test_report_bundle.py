@@ -4,12 +4,13 @@ import os
 import pathlib
 import random
 import subprocess
+import sys
 
 import pytest
 
 from tests.e2e.test_report import page_of
 from tests.support.notebook import run_notebook
-from tests.support.program import BINARY
+from tests.support.program import BINARY, ROOT
 from tests.support.written_journal import WrittenJournal
 
 BEGIN = 1_760_000_000_000_000  # UTC us
@@ -108,6 +109,35 @@ def test_a_changed_cell_computes_anew(training):
     _, files, _ = training
     _, shown = run_notebook(files["profiler-output/profiler-report.ipynb"], lambda code: code.replace("trial.plot(name)", "trial.plot(name, steps=(0, 10))"))
     assert "from 3 to 0.3, least 0.3 at 9" in str(shown["How the training went"][0])
+
+
+ALONE = r"""
+import json, re, socket, sys
+from tests.support.notebook import run_notebook
+try:
+    socket.create_connection(("192.0.2.1", 80), 1)
+    reached = True
+except OSError:
+    reached = False
+_, shown = run_notebook(sys.argv[1])
+pages = [text for values in shown.values() for one in values if hasattr(one, "_repr_mimebundle_") for text in one._repr_mimebundle_().values()]
+loads = [found for page in pages for found in re.findall(r"(?:src=|@import|url\()\s*[\x22\x27]?((?:https?:)?//[^\s>]+)", page)]
+print(json.dumps({"reached": reached, "pages": len(pages), "pictures": sum("<svg" in page for page in pages), "loads": loads,
+                  "curve": str(shown["How the training went"][0])}))
+"""
+
+
+def test_u46_the_notebook_runs_without_a_network_and_its_charts_load_nothing(training):
+    alone = ["unshare", "-rn"]  # a network of its own, in which there is nothing
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no user namespaces here")
+    _, files, _ = training
+    done = subprocess.run([*alone, sys.executable, "-c", ALONE, files["profiler-output/profiler-report.ipynb"]], capture_output=True, text=True, timeout=120, cwd=ROOT,
+                          env={**os.environ, "PYTHONPATH": f"{ROOT / 'python'}:{ROOT}"}, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["reached"] is False and "from 3 to 0.03" in told["curve"]
+    assert told["pages"] > 0 and told["pictures"] > 0 and told["loads"] == [], told
 
 
 def test_two_of_a_run_that_has_ended_are_the_same_bytes(training, tmp_path):

@@ -1,7 +1,7 @@
 // What a person can do about an issue from its page: acknowledge, silence, say yes or no to a stop, stop the run.
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ask, tell, type Issue, type IssuePage, type RunRow, type Status, type WaitingStop } from "./api";
+import { ask, Refused, tell, type Issue, type IssuePage, type RunRow, type Status, type WaitingStop } from "./api";
 import { Panel, SignIn } from "./parts";
 import { SilencedBy } from "./silenced";
 import { changed } from "./stream";
@@ -14,6 +14,7 @@ export interface Deed {
   id: string; title: string; role: string; button: string; danger?: boolean;
   fields: (text: string, set: (text: string) => void) => ComponentChildren;
   ready: (text: string) => boolean;
+  text?: string;  // that stands there at first
   go: (text: string, once: string) => Promise<string>;
 }
 
@@ -90,11 +91,13 @@ function sign_in_words(who: Status | null, role: string): string {
   return `${now}This needs a token with the role ${role} (http.auth.tokens).`;
 }
 
+const new_key = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
 export function Form({ deed, who, done, close }: { deed: Deed; who: Status | null; done: (told: string) => void; close: () => void }) {
-  const [text, set_text] = useState("");
+  const [text, set_text] = useState(deed.text ?? "");
   const [why, set_why] = useState("");
   const [busy, set_busy] = useState(false);
-  const [once] = useState(() => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join(""));
+  const [once, set_once] = useState(new_key);
   if (!may(who, deed.role)) {
     return <SignIn done={() => { changed.value += 1; }}
       says={sign_in_words(who, deed.role)} />;
@@ -102,14 +105,18 @@ export function Form({ deed, who, done, close }: { deed: Deed; who: Status | nul
   const send = (event: Event) => {
     event.preventDefault();
     set_busy(true);
-    deed.go(text, once).then(done, (error: Error) => { set_why(error.message); set_busy(false); });
+    deed.go(text, once).then(done, (error: Error) => {
+      set_why(error.message);
+      set_busy(false);
+      if (error instanceof Refused && error.status < 500) set_once(new_key());  // nothing was done: what is sent next is another request
+    });
   };
   return (
     <form class="deed" onSubmit={send} aria-label={deed.title}>
       {deed.fields(text, set_text)}
       <p><button type="submit" class={deed.danger ? "danger" : "main"} disabled={busy || !deed.ready(text)}>{deed.button}</button>{" "}
         <button type="button" onClick={close}>Not now</button></p>
-      {why && <p class="fault" role="alert">{why}</p>}
+      {why && <p class="fault words" role="alert">{why}</p>}
     </form>
   );
 }

@@ -6,6 +6,7 @@ import { run_words, type Axis } from "./compare_data";
 import { useAsked } from "./curves";
 import { Link, Panel } from "./parts";
 import { changed } from "./stream";
+import { WideTable } from "./wide_table";
 
 interface Band { x0: number[]; p5: number[]; p50: number[]; p95: number[]; siblings: number[] }
 export interface Comparison {
@@ -45,9 +46,9 @@ export function BaselinePanel({ of, runs, axis }: { of: Baseline; runs: RunRow[]
           return one && <li key={run.uid}><Link to={`/runs/${run.uid}`}>{run_words(run)}</Link> <span class={one.leaves_at === null ? "" : "bad"}>{leaving(answer, one.leaves_at, one.points)}</span></li>;
         })}</ul>
         <p class="dim">A run leaves the band where {answer.in_a_row} points in a row are outside it or not finite.</p></>}
-      {count > 0 && answer.differences.length > 0 && <div class="wide" tabIndex={0} role="region" aria-label="labels beside the baseline"><table><thead><tr><th scope="col">Label</th>{runs.map((run) => <th scope="col" key={run.uid}>{run_words(run)}</th>)}<th scope="col">Baseline</th></tr></thead>
+      {count > 0 && answer.differences.length > 0 && <WideTable label="labels beside the baseline"><thead><tr><th scope="col">Label</th>{runs.map((run) => <th scope="col" key={run.uid}>{run_words(run)}</th>)}<th scope="col">Baseline</th></tr></thead>
         <tbody>{answer.differences.map((row) => <tr key={row.label}><th scope="row">{row.label}</th>{row.values.map((value, at) => <td key={at}>{value ?? "–"}</td>)}
-          <td>{row.siblings.map((one) => `${one.value ?? "–"} (${one.runs})`).join(", ")}</td></tr>)}</tbody></table></div>}
+          <td>{row.siblings.map((one) => `${one.value ?? "–"} (${one.runs})`).join(", ")}</td></tr>)}</tbody></WideTable>}
     </Panel>
   );
 }

@@ -226,14 +226,29 @@ export class Chart {
     seen.forEach(({ mark, at }, which) => {
       ctx.strokeStyle = ctx.fillStyle = colours[mark.kind];
       ctx.lineWidth = unit;
-      ctx.setLineDash(mark.kind === "sign" ? [4 * unit, 4 * unit] : []);
+      ctx.setLineDash(mark.kind === "sign" || mark.kind === "replay" ? [4 * unit, 4 * unit] : []);
       ctx.beginPath();
       ctx.moveTo(at, top - 2 * unit);
       ctx.lineTo(at, top + height);
       ctx.stroke();
       ctx.fillText(MARK_SIGNS[mark.kind], signs[which]!, top - 5 * unit);
     });
+    this.draw_labels(plot, seen);
     ctx.restore();
+  }
+
+  // What stands beside the line of a mark: each on a row of its own, on the side that has room.
+  private draw_labels(plot: uPlot, seen: { mark: Mark; at: number }[]): void {
+    const { ctx } = plot;
+    const { left, top, width } = plot.bbox;
+    const unit = devicePixelRatio;
+    ctx.font = `${12 * unit}px system-ui, sans-serif`;
+    ctx.fillStyle = css("--text");
+    seen.filter((one) => one.mark.label).forEach(({ mark, at }, row) => {
+      const on_left = at > left + width / 2;
+      ctx.textAlign = on_left ? "right" : "left";
+      ctx.fillText(mark.label!, at + (on_left ? -4 : 4) * unit, top + (14 + 15 * (row % 8)) * unit);
+    });
   }
 
   // An arrow where values lie beyond the edge, and what the farthest is.

@@ -10,6 +10,7 @@ import { watch_theme } from "./look";
 import { Link, Panel, SignIn } from "./parts";
 import { place, set_query } from "./place";
 import { changed } from "./stream";
+import { WideTable } from "./wide_table";
 
 const MOST_RUNS = 8;
 const AXES: [Axis, string][] = [["step", "step"], ["time", "seconds since the first value"], ["fraction", "share of the run, in thousandths"]];
@@ -68,7 +69,7 @@ function CompareChart({ all, mode, axis, log, band }: { all: Compared[]; mode: s
 function Numbers({ all, mode }: { all: Compared[]; mode: string }) {
   const first = curve_of(all[0]?.answer ?? null, mode);
   return (
-    <div class="wide" tabIndex={0} role="region" aria-label="numbers"><table><thead><tr><th scope="col">Run</th><th scope="col">Last</th><th scope="col">Least</th><th scope="col">Greatest</th><th scope="col">Not finite</th><th scope="col">Differs from the first run</th></tr></thead>
+    <WideTable label="numbers"><thead><tr><th scope="col">Run</th><th scope="col">Last</th><th scope="col">Least</th><th scope="col">Greatest</th><th scope="col">Not finite</th><th scope="col">Differs from the first run</th></tr></thead>
       <tbody>{all.map(({ run, answer }, at) => {
         const curve = curve_of(answer, mode);
         if (!curve) return <tr key={run.uid}><th scope="row"><Link to={`/runs/${run.uid}`}>{run_words(run)}</Link></th><td colSpan={5}>has no such curve</td></tr>;
@@ -79,7 +80,7 @@ function Numbers({ all, mode }: { all: Compared[]; mode: string }) {
         const said = at === 0 ? "" : !comparable ? "runs of so different a length: not told" : apart === null ? "nowhere, in the steps that both have" : exact ? `from step ${apart} on` : `from steps ${apart} to ${apart + answer!.width - 1} on`;
         const place_words = (one: { x: number; value: number } | null) => (one ? `${short(one.value)} at step ${one.x}` : "–");
         return <tr key={run.uid}><th scope="row"><Link to={`/runs/${run.uid}`}>{run_words(run)}</Link></th><td>{place_words(facts.last)}</td><td>{place_words(facts.least)}</td><td>{place_words(facts.most)}</td><td>{facts.bad}</td><td>{said}</td></tr>;
-      })}</tbody></table></div>
+      })}</tbody></WideTable>
   );
 }
 
@@ -121,8 +122,8 @@ export function CompareScreen() {
         {all.length > 0 && name && <Panel title={name}><CompareChart all={all} mode={mode} axis={axis} log={log} band={line_of_band(baseline.answer)} /><Numbers all={all} mode={mode} /></Panel>}
         <BaselinePanel of={baseline} runs={found.runs} axis={axis} />
         <Panel title="In what they differ">{rows.length === 0 ? <p>In nothing that Tocsin was told: give <code>labels=</code> to <code>tocsin.watch</code>.</p> :
-          <div class="wide" tabIndex={0} role="region" aria-label="differences"><table><thead><tr><th scope="col"><span class="said">what</span></th>{found.runs.map((run) => <th scope="col" key={run.uid}>{run_words(run)}</th>)}</tr></thead>
-            <tbody>{rows.map((row) => <tr key={row.name}><th scope="row">{row.name}</th>{row.values.map((value, at) => <td key={at}>{value}</td>)}</tr>)}</tbody></table></div>}</Panel>
+          <WideTable label="differences"><thead><tr><th scope="col"><span class="said">what</span></th>{found.runs.map((run) => <th scope="col" key={run.uid}>{run_words(run)}</th>)}</tr></thead>
+            <tbody>{rows.map((row) => <tr key={row.name}><th scope="row">{row.name}</th>{row.values.map((value, at) => <td key={at}>{value}</td>)}</tr>)}</tbody></WideTable>}</Panel>
       </>}
     </>
   );

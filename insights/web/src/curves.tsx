@@ -15,6 +15,7 @@ import { pin, pinned } from "./pinned";
 import { place, set_query, set_queries } from "./place";
 import { steps_of_mode } from "./shared_cursor";
 import { ticks } from "./stream";
+import { StackTable } from "./wide_table";
 
 const MOST_NAMES = 4;  // until somebody chooses
 const MOST_CHARTS = 6;
@@ -27,12 +28,12 @@ function DataTable({ curves, labels }: { curves: Curve[]; labels: string[] }) {
   return (
     <details><summary>Table</summary>
       {curves.map((curve, which) => (
-        <table key={which}><caption>{curve.name}, {labels[which]}{curve.x0.length > MOST_ROWS && `: the last ${MOST_ROWS} of ${curve.x0.length} points`}</caption>
+        <StackTable key={which} first_too><caption>{curve.name}, {labels[which]}{curve.x0.length > MOST_ROWS && `: the last ${MOST_ROWS} of ${curve.x0.length} points`}</caption>
           <thead><tr><th scope="col">step</th><th scope="col">{curve.value ? "value" : "mean"}</th>{curve.min && <><th scope="col">least</th><th scope="col">greatest</th></>}<th scope="col">not finite</th></tr></thead>
           <tbody>{curve.x0.map((x, at) => ({ x, at })).slice(-MOST_ROWS).map(({ x, at }) => {
             const bad = curve.bad.find((row) => row[0] === at);
             return <tr key={x}><td>{x}</td><td>{(curve.value ?? curve.mean ?? [])[at] ?? "–"}</td>{curve.min && <><td>{curve.min[at] ?? "–"}</td><td>{curve.max?.[at] ?? "–"}</td></>}<td>{bad ? bad[1]! + bad[2]! + bad[3]! : ""}</td></tr>;
-          })}</tbody></table>))}
+          })}</tbody></StackTable>))}
     </details>
   );
 }
@@ -117,8 +118,9 @@ export function useAsked<T>(path: string | null, turn: number, load: (path: stri
   return { answer, error };
 }
 
-export function CurvePanel({ uid, job, happened, only, around, id, title }:
-  { uid: string; job?: string | null; happened: Happened; only?: string | null; around?: number | null; id: string; title: string }) {
+// `more`: marks beside those of what happened; without a chosen range they are inside the one that is shown.
+export function CurvePanel({ uid, job, happened, only, around, id, title, more = [] }:
+  { uid: string; job?: string | null; happened: Happened; only?: string | null; around?: number | null; id: string; title: string; more?: Mark[] }) {
   const turn = ticks.value.get(uid) ?? 0;
   const run = `/runs/${encodeURIComponent(uid)}`;
   const names = useAsked<{ items: Name[]; total: number }>(`${run}/names?limit=1000`, turn);
@@ -129,7 +131,7 @@ export function CurvePanel({ uid, job, happened, only, around, id, title }:
   const shown = chosen !== null && only === undefined ? chosen.split(",").filter(Boolean).map(decodeURIComponent).filter((name) => items.some((one) => one.name === name)) : usual;
   const asked = place.value.query.has("from") || place.value.query.has("to");
   const whole = place.value.query.get("steps") === "all";
-  const near = around != null && !asked && !whole ? { from: Math.max(0, around - 150), to: around + 51 } : null;
+  const near = around != null && !asked && !whole ? { from: Math.max(0, Math.min(around - 150, ...more.map((mark) => mark.x - 10))), to: Math.max(around + 51, ...more.map((mark) => mark.x + 11)) } : null;
   const from = near?.from ?? bound("from");
   const to = near?.to ?? bound("to");
   const several = items.some((one) => shown.includes(one.name) && one.workers > 1);
@@ -144,7 +146,7 @@ export function CurvePanel({ uid, job, happened, only, around, id, title }:
   const log = place.value.query.get("log") === "true";
   const restarts = curves.answer?.restarts ?? [];
   const main = charts_of(curves.answer?.series ?? [], shown)[0]?.mode ?? "train";
-  const all_marks = [...marks_of(happened), ...restart_marks(restarts, main, uid)].sort((a, b) => a.x - b.x);
+  const all_marks = [...marks_of(happened), ...restart_marks(restarts, main, uid), ...more].sort((a, b) => a.x - b.x);
   const error = names.error ?? curves.error;
   if (error instanceof Refused && error.status === 401) return null;  // the screen asks who this is
   const answer = curves.answer;

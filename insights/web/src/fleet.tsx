@@ -4,6 +4,7 @@ import { short } from "./chart";
 import { ago, Asked, IssueLink, Link, Panel, Severity } from "./parts";
 import { place, set_query } from "./place";
 import { outcome_words } from "./runs";
+import { WideTable } from "./wide_table";
 
 interface Agent {
   heard_at: string; silent: boolean; interval_ms: number | null; cpu: number | null; gpu: number | null; memory: number | null;
@@ -33,9 +34,9 @@ function fault_words(agent: Agent): string {
 const is_broken = (agent: Agent) => (agent.xids ?? 0) + (agent.ecc_uncorrected ?? 0) > 0;
 
 function AgentCells({ agent }: { agent: Agent | null }) {
-  if (!agent) return <><td data-name="Load">no agent</td><td data-name="GPU errors">–</td><td data-name="Last heard">–</td><td data-name="Interval">–</td></>;
-  return <><td data-name="Load">{agent.silent ? "silent" : load_words(agent)}</td><td data-name="GPU errors" class={is_broken(agent) ? "bad" : ""}>{fault_words(agent)}</td>
-    <td data-name="Last heard" class={agent.silent ? "bad" : ""}>{ago(agent.heard_at)}</td><td data-name="Interval">{agent.interval_ms === null ? "–" : `${short(agent.interval_ms / 1000)} s`}</td></>;
+  if (!agent) return <><td>no agent</td><td>–</td><td>–</td><td>–</td></>;
+  return <><td>{agent.silent ? "silent" : load_words(agent)}</td><td class={is_broken(agent) ? "bad" : ""}>{fault_words(agent)}</td>
+    <td class={agent.silent ? "bad" : ""}>{ago(agent.heard_at)}</td><td>{agent.interval_ms === null ? "–" : `${short(agent.interval_ms / 1000)} s`}</td></>;
 }
 
 function Line({ row, by, median }: { row: Row; by: string; median: Median }) {
@@ -43,10 +44,10 @@ function Line({ row, by, median }: { row: Row; by: string; median: Median }) {
   return (
     <tr class="fleet-row">
       <th scope="row">{of_nodes ? <Link to={node_path(row.name)}>{row.name}</Link> : row.name ? <Link to={`/?q=${encodeURIComponent(row.name)}`}>{row.name}</Link> : <span class="dim">without this label</span>}</th>
-      <td data-name="Failed runs" class={row.stands_out ? "bad" : ""}>{row.failed_runs} of {row.runs}{row.stands_out && <b> · median {short(median.failed_runs)}</b>}</td>
-      <td data-name="Issues">{row.issues}</td>
-      <td data-name="Runs now">{row.runs_now}</td>
-      {of_nodes ? <AgentCells agent={row.agent} /> : <td data-name="Nodes">{row.nodes.length === 0 ? "–" : row.nodes.map((node, at) => <span key={node}>{at > 0 && ", "}<Link to={node_path(node)}>{node}</Link></span>)}</td>}
+      <td class={row.stands_out ? "bad" : ""}>{row.failed_runs} of {row.runs}{row.stands_out && <b> · median {short(median.failed_runs)}</b>}</td>
+      <td>{row.issues}</td>
+      <td>{row.runs_now}</td>
+      {of_nodes ? <AgentCells agent={row.agent} /> : <td>{row.nodes.length === 0 ? "–" : row.nodes.map((node, at) => <span key={node}>{at > 0 && ", "}<Link to={node_path(node)}>{node}</Link></span>)}</td>}
     </tr>
   );
 }
@@ -63,10 +64,10 @@ export function FleetScreen() {
             <option value="node">node</option>{[...new Set([...labels, ...(by === "node" ? [] : [by])])].map((one) => <option key={one} value={one}>label {one}</option>)}</select></label>
             <span class="dim">Seven days. Median of failed runs: {short(median.failed_runs)}, of issues: {short(median.issues)}.</span></p>
           {items.length === 0 ? <p>No node is known yet. An agent runs in <code>tocsin up</code>, and on other nodes as <code>tocsin collect</code>.</p> :
-            <Panel title={by === "node" ? `Nodes ${items.length}` : `Runs by ${by}`}><div class="wide" tabIndex={0} role="region" aria-label="fleet"><table class="rules">
+            <Panel title={by === "node" ? `Nodes ${items.length}` : `Runs by ${by}`}><WideTable label="fleet" kind="rules">
               <thead><tr><th scope="col">{by === "node" ? "Node" : by}</th><th scope="col">Failed runs</th><th scope="col">Issues</th><th scope="col">Runs now</th>
                 {by === "node" ? <><th scope="col">Load</th><th scope="col">GPU errors</th><th scope="col">Last heard</th><th scope="col">Interval</th></> : <th scope="col">Nodes</th>}</tr></thead>
-              <tbody>{items.map((row) => <Line key={row.name} row={row} by={by} median={median} />)}</tbody></table></div>
+              <tbody>{items.map((row) => <Line key={row.name} row={row} by={by} median={median} />)}</tbody></WideTable>
               <p class="dim">Failed: ended as failed, lost or stopped by a rule. Red: two failed runs or more, and more than twice the median{by === "node" && "; XIDs or uncorrected ECC errors"}.</p></Panel>}
         </>)}</Asked>
     </>

@@ -6,6 +6,7 @@ import { CurvePanel } from "./curves";
 import { Feedback } from "./feedback";
 import { Asked, Command, IssueLink, Link, Moment, Panel, Severity } from "./parts";
 import { ReplayPanel } from "./replay";
+import { marks_of_issue } from "./replay_marks";
 import { attempt_words, outcome_words } from "./runs";
 import { Done, Told } from "./told";
 import { WhereInTheModel } from "./where";
@@ -118,7 +119,7 @@ export function IssueScreen({ issue_key, episode }: { issue_key: string; episode
             <Done stop={answer.stop} />
             <Told deliveries={answer.deliveries} />
             {answer.run && <CurvePanel id="evidence" title="What it looked like" uid={answer.run.uid} happened={happened}
-              only={subject(answer)} around={answer.issue.step} />}
+              only={subject(answer)} around={answer.issue.step} more={marks_of_issue(answer.issue.key)} />}
             {answer.run && <WhereInTheModel issue={answer.issue} run={answer.run.uid} happened={happened} />}
           </div>
           <div>

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 const OVER = 8;  // rows kept above and below the window
 const HEADING = 44;
-const TALL = { wide: 64, narrow: 176 };  // CSS pixels of a row, at 16 px a letter
+const TALL = { wide: 64, narrow: 204 };  // CSS pixels of a row, at 16 px a letter
 
 export interface Group { name: string; count: number }
 interface Window { first: number; last: number }  // rows, [first, last)

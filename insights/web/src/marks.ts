@@ -2,19 +2,20 @@
 import type { ChangeRow, IssueRow, Stop } from "./api";
 import { go, place, set_query } from "./place";
 
-export type MarkKind = "sign" | "alarm" | "stop" | "checkpoint" | "restart" | "capture" | "setting";
-export interface Mark { x: number; kind: MarkKind; text: string; to?: string }  // `to`: the page that says more
+export type MarkKind = "sign" | "alarm" | "stop" | "checkpoint" | "restart" | "capture" | "setting" | "replay";
+// `to`: the page that says more. `label`: written beside the line.
+export interface Mark { x: number; kind: MarkKind; text: string; to?: string; label?: string }
 
-export const MARK_SIGNS: Record<MarkKind, string> = { sign: "◇", alarm: "■", stop: "▼", checkpoint: "◆", restart: "⟲", capture: "○", setting: "✎" };
+export const MARK_SIGNS: Record<MarkKind, string> = { sign: "◇", alarm: "■", stop: "▼", checkpoint: "◆", restart: "⟲", capture: "○", setting: "✎", replay: "△" };
 // Kinds by the name that a person switches.
-const GROUPS: Record<MarkKind, string> = { sign: "issues", alarm: "issues", stop: "stops", checkpoint: "checkpoints", restart: "restarts", capture: "captures", setting: "settings" };
+const GROUPS: Record<MarkKind, string> = { sign: "issues", alarm: "issues", stop: "stops", checkpoint: "checkpoints", restart: "restarts", capture: "captures", setting: "settings", replay: "replays" };
 export const GROUP_NAMES = [...new Set(Object.values(GROUPS))];
 export const group_of = (mark: Mark) => GROUPS[mark.kind];
 
 export function mark_colours(): Record<MarkKind, string> {
   const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const dim = css("--dim");
-  return { sign: css("--text"), alarm: css("--bad"), stop: css("--accent"), checkpoint: css("--good"), restart: dim, capture: dim, setting: dim };
+  return { sign: css("--text"), alarm: css("--bad"), stop: css("--accent"), checkpoint: css("--good"), restart: dim, capture: dim, setting: dim, replay: css("--text") };
 }
 
 // The address: `marks` names the kinds that are shown, "none" shows none, without it all are.

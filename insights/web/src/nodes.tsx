@@ -5,12 +5,15 @@ import { clock, clock_words } from "./clock";
 import { CoresPanel } from "./cores";
 import { useAsked } from "./curves";
 import { exactly } from "./curve_data";
+import type { Happened } from "./marks";
+import { Marks } from "./marks_list";
 import { Asked } from "./parts";
 import { place, set_queries, set_query } from "./place";
 import { Head } from "./run_head";
 import { useSlow } from "./slow";
 import { label_of, type NodeRow, type Nodes, type Samples, type SystemAnswer } from "./system_data";
 import { TimeFigure, type Form } from "./time_figure";
+import { time_marks } from "./time_marks";
 import { UsagePanel } from "./usage";
 import { ticks } from "./stream";
 
@@ -83,22 +86,24 @@ function Controls({ nodes, node, from, to }: { nodes: NodeRow[]; node: NodeRow; 
   );
 }
 
-function Charts({ answer, node, at, point, zoom }: { answer: SystemAnswer; node: NodeRow; at: number | null; point: (x: number | null) => void; zoom: (from: number | null, to: number | null) => void }) {
+function Charts({ answer, node, at, point, zoom, happened }: { happened: Happened; answer: SystemAnswer; node: NodeRow; at: number | null; point: (x: number | null) => void; zoom: (from: number | null, to: number | null) => void }) {
   const of = (form: (typeof FORMS)[number]) => answer.series.filter((one) => form.metric.test(one.metric)).slice(0, MOST_LINES);
   const drawn = FORMS.map((form) => ({ form, all: of(form) })).filter((one) => one.all.length > 0);
   const missing = FORMS.slice(0, 7).filter((form) => of(form).length === 0).map((form) => form.title);
+  const marks = time_marks(happened, answer.from, answer.to);
   const labels = (all: Samples[]) => all.map((one) => label_of(one.metric, one.labels, node.gpus));
   return (
     <section class="panel" id="node-charts"><h2>{node.node} over time</h2>
+      <Marks marks={marks} />
       <div class="charts">{drawn.map(({ form, all }) => (
-        <TimeFigure key={`${node.node} ${form.id}`} form={form} all={all} labels={labels(all)} answer={answer} at={at} point={point} zoom={zoom} />))}</div>
+        <TimeFigure key={`${node.node} ${form.id}`} form={form} all={all} labels={labels(all)} answer={answer} at={at} point={point} zoom={zoom} marks={marks} />))}</div>
       {missing.length > 0 && <p class="dim">Not sampled here: {missing.join(", ")}. {node.gpus.length === 0 && "The node has no GPU that its agent can read. "}Which collectors run is set by <code>collect.collectors</code>.</p>}
       {answer.left_out > 0 && <p class="fault">{answer.left_out} more series are not drawn.</p>}
     </section>
   );
 }
 
-function Panels({ uid, nodes }: { uid: string; nodes: Nodes }) {
+function Panels({ uid, nodes, happened }: { uid: string; nodes: Nodes; happened: Happened }) {
   const node = nodes.items.find((one) => one.node === asked("node")) ?? nodes.items[0]!;
   const turn = useSlow(ticks.value.get(uid) ?? 0);
   const [at, point] = useState<number | null>(null);
@@ -118,19 +123,19 @@ function Panels({ uid, nodes }: { uid: string; nodes: Nodes }) {
     <Controls nodes={nodes.items} node={node} from={from ?? answer?.from ?? node.from} to={to ?? answer?.to ?? node.to} />
     {error && !(error instanceof Refused && error.status === 401) && <p class="fault" role="alert">{error.message}</p>}
     {node.samples_gone && <p class="dim">Older samples of this node gave way to newer ones, because curves.db was larger than <code>insights.max_curve_bytes</code>.</p>}
-    {answer && <Charts answer={answer} node={node} at={at} point={point} zoom={zoom} />}
+    {answer && <Charts answer={answer} node={node} at={at} point={point} zoom={zoom} happened={happened} />}
     <CoresPanel uid={uid} node={named} gpus={node.gpus} range={range} at={at} point={point} choose={choose} />
     <UsagePanel uid={uid} from={from === null ? "" : String(from)} to={to === null ? "" : String(to)} />
     {nodes.without_samples.length > 0 && <p class="dim">No samples of {nodes.without_samples.map((one) => `${one.node} (${one.workers.map((worker) => worker.name).join(", ")})`).join(", ")}: no agent runs there.</p>}
   </>;
 }
 
-function Shown({ uid }: { uid: string }) {
+function Shown({ uid, happened }: { uid: string; happened: Happened }) {
   const turn = useSlow(ticks.value.get(uid) ?? 0);
   const { answer, error } = useAsked<Nodes>(`/runs/${encodeURIComponent(uid)}/nodes`, turn);
   if (error) return error instanceof Refused && error.status === 401 ? null : <p class="fault" role="alert">{error.message}</p>;
   if (!answer) return null;
-  if (answer.items.length > 0) return <Panels uid={uid} nodes={answer} />;
+  if (answer.items.length > 0) return <Panels uid={uid} nodes={answer} happened={happened} />;
   return (
     <section class="panel" id="no-nodes"><h2>No samples</h2>
       <p class="dim">{answer.without_samples.length > 0 ? `No agent has sent samples of ${answer.without_samples.map((one) => one.node).join(", ")}.` : "No agent has sent samples of a node of this run."} An agent runs in <code>tocsin up</code>, and on other nodes as:</p>
@@ -142,7 +147,7 @@ export function NodesScreen({ uid }: { uid: string }) {
   return (
     <Asked<RunPage> name={`/runs/${uid}`} load={() => ask(`/runs/${encodeURIComponent(uid)}`)}>{(answer) => {
       document.title = `${answer.run.job ?? answer.run.uid}: nodes · Tocsin`;
-      return <><Head run={answer.run} at="nodes" /><Shown uid={answer.run.uid} /></>;
+      return <><Head run={answer.run} at="nodes" /><Shown uid={answer.run.uid} happened={{ ...answer, uid: answer.run.uid }} /></>;
     }}</Asked>
   );
 }

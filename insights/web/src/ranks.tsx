@@ -9,6 +9,7 @@ import { place, set_query } from "./place";
 import { Head } from "./run_head";
 import { useSlow } from "./slow";
 import { ticks } from "./stream";
+import { WideTable } from "./wide_table";
 
 export interface Rank {
   rank: number; worker: string; steps: number; seconds: number; compute: number; communication: number; data_wait: number; other: number; idle: number;
@@ -62,8 +63,8 @@ function Panels({ uid }: { uid: string }) {
       <p class="tools"><label>Order <select value={sort} onChange={(event) => set_query("sort", event.currentTarget.value === "late" ? "" : event.currentTarget.value)}><option value="late">latest first</option><option value="idle">most idle first</option><option value="rank">by rank</option></select></label>
         <span class="legend">{PARTS.map(([part, word]) => <span key={part}><i style={{ background: phase_colour(part) }} /> {word}</span>)}</span></p>
       {!answer.spans && <p class="dim">No spans: nobody knows what the time of a step went into. A loop of your own marks phases by <code>with hook.phase("forward"):</code></p>}
-      <div class="wide" tabIndex={0} role="region" aria-label="Times of ranks, scrolls to the side"><table class="grid"><thead><tr><th scope="col">rank</th><th scope="col">time of its steps</th>{PARTS.map(([part, word]) => <th key={part} scope="col">{word}</th>)}<th scope="col">late, on average</th><th scope="col">last of all</th><th scope="col">overlap</th><th scope="col">step time without it</th></tr></thead>
-        <tbody>{all.slice(0, MOST_ROWS).map((one) => <RankRow key={one.rank} one={one} />)}</tbody></table></div>
+      <WideTable label="Times of ranks" kind="grid" first_too><thead><tr><th scope="col">rank</th><th scope="col">time of its steps</th>{PARTS.map(([part, word]) => <th key={part} scope="col">{word}</th>)}<th scope="col">late, on average</th><th scope="col">last of all</th><th scope="col">overlap</th><th scope="col">step time without it</th></tr></thead>
+        <tbody>{all.slice(0, MOST_ROWS).map((one) => <RankRow key={one.rank} one={one} />)}</tbody></WideTable>
       {all.length > MOST_ROWS && <p class="dim">{all.length - MOST_ROWS} more ranks: choose another order.</p>}
       <p class="dim">Compute is what kernels take; where no kernels are traced, the phases forward, backward and optimizer. Overlap is the share of communication that runs beside kernels. Without a rank: the longest own time (a step without communication) of the others, against that of all.</p>
     </section>}

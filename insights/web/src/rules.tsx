@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { ask, type IssueRow, type RuleRow, type RunPage } from "./api";
 import { Asked, IssueLink, Moment, Panel, Severity } from "./parts";
 import { Head } from "./run_head";
+import { WideTable } from "./wide_table";
 
 const judged = (rule: RuleRow) => (rule.evaluations.ok ?? 0) + (rule.evaluations.hit ?? 0);
 export const lacks = (rule: RuleRow) => rule.status === "Error" || rule.missing.length > 0 || (rule.reason !== null && judged(rule) === 0);
@@ -33,13 +34,13 @@ function Row({ rule, issues, verdicts }: { rule: RuleRow; issues: IssueRow[]; ve
   return (
     <tr class={`rule-row${judged(rule) === 0 && mine.length === 0 ? " dim" : ""}`}>
       <th scope="row">{rule.rule}{rule.type !== rule.rule && <span class="dim"> {rule.type}</span>}<span class="dim"> v{rule.version}</span></th>
-      <td data-name="Status">{STATUS[rule.status] ?? rule.status}</td>
-      <td class="number" data-name="Judged">{judged(rule)}</td>
-      <td class="number" data-name="Hits">{hit}</td>
-      <td class="number" data-name="Useful">{precision_words(verdicts)}</td>
+      <td>{STATUS[rule.status] ?? rule.status}</td>
+      <td class="number">{judged(rule)}</td>
+      <td class="number">{hit}</td>
+      <td class="number">{precision_words(verdicts)}</td>
       <td>{mine.length > 0 && <ul class="lines">{mine.map((one) => <li key={`${one.key}/${one.episode}`}><Severity of={one.severity} /> <IssueLink issue={one} /></li>)}</ul>}
         {[rule.reason, rule.missing.length > 0 && `lacks ${rule.missing.join(", ")}`, few > 0 && `${few} times too little data`, other > 0 && `${other} times not applicable`, failed > 0 && `${failed} times an error`].filter(Boolean).join("; ")}</td>
-      <td data-name="Said"><Moment at={rule.time} /></td>
+      <td><Moment at={rule.time} /></td>
     </tr>
   );
 }
@@ -54,8 +55,8 @@ export function RulesScreen({ uid }: { uid: string }) {
         <Head run={run} at="rules" />
         <Panel title={`Rules ${rules.length}`}>
           {rules.length === 0 ? <p>No rule has spoken yet. Each says once per run that it judges, or what it lacks.</p> :
-            <div class="wide" tabIndex={0} role="region" aria-label="rules"><table class="rules"><thead><tr><th scope="col">Rule</th><th scope="col">Status</th><th scope="col" class="number">Judged</th><th scope="col" class="number">Hits</th><th scope="col" class="number">Useful</th><th scope="col">Found, or why not</th><th scope="col">Said</th></tr></thead>
-              <tbody>{sorted.map((rule) => <Row key={rule.rule} rule={rule} issues={issues} verdicts={verdicts.get(rule.rule)} />)}</tbody></table></div>}
+            <WideTable label="rules" kind="rules"><thead><tr><th scope="col">Rule</th><th scope="col">Status</th><th scope="col" class="number">Judged</th><th scope="col" class="number">Hits</th><th scope="col" class="number">Useful</th><th scope="col">Found, or why not</th><th scope="col">Said</th></tr></thead>
+              <tbody>{sorted.map((rule) => <Row key={rule.rule} rule={rule} issues={issues} verdicts={verdicts.get(rule.rule)} />)}</tbody></WideTable>}
           <p class="dim">A rule tells its counts when its status changes and when the run ends. <i>Useful</i> is the share of verdicts in all runs that call what it found useful.</p>
         </Panel>
       </>;

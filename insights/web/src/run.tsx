@@ -8,6 +8,7 @@ import { Asked, IssueLink, Link, Moment, Panel, Severity } from "./parts";
 import { Head } from "./run_head";
 import { Seen } from "./seen";
 import { Done, Told } from "./told";
+import { TracesPanel } from "./traces";
 import { UsagePanel } from "./usage";
 
 export function RunScreen({ uid }: { uid: string }) {
@@ -27,6 +28,7 @@ export function RunScreen({ uid }: { uid: string }) {
         </Panel>
         <div class="columns"><Done stop={answer.stop} /><Told deliveries={answer.deliveries} /></div>
         <CapturePanel run={answer.run} />
+        <TracesPanel uid={answer.run.uid} />
         <Seen height={240}><div class="columns"><JobTimesPanel uid={answer.run.uid} /><OperationsPanel uid={answer.run.uid} /></div></Seen>
         <Seen height={240}><UsagePanel uid={answer.run.uid} /></Seen>
       </>;

@@ -4,6 +4,7 @@ import { ask, Refused, type RunRow } from "./api";
 import { LongList } from "./long_list";
 import { ago, IssueLink, Link, Severity, SignIn, told_words } from "./parts";
 import { place, set_query } from "./place";
+import { SparkLine, useSparks, type Spark } from "./sparks";
 import { changed } from "./stream";
 
 interface Runs { items: RunRow[]; total: number; groups: { trouble: number; running: number; ended: number }; current: boolean }
@@ -53,7 +54,7 @@ function turn_mark(uid: string): void {
   set_query("marked", (now.includes(uid) ? now.filter((one) => one !== uid) : [...now, uid]).join(","));
 }
 
-function Row({ run }: { run: RunRow | undefined }) {
+function Row({ run, spark }: { run: RunRow | undefined; spark: Spark | undefined }) {
   if (!run) return <div role="gridcell" class="dim">…</div>;
   const head = run.headline;
   return (
@@ -64,6 +65,7 @@ function Row({ run }: { run: RunRow | undefined }) {
         <span class="dim">{run.uid.slice(0, 8)}{attempt_words(run.attempt)}</span>
       </div>
       <div role="gridcell" class="run-state">{outcome_words(run)}<span class="dim">{run.step === null ? "" : `step ${run.step}`}</span></div>
+      <div role="gridcell" class="run-loss">{spark && <SparkLine of={spark} />}</div>
       <div role="gridcell" class="run-head">{head ? <><Severity of={head.severity} /> <IssueLink issue={head} /></> : <span class="dim">no issues</span>}</div>
       <div role="gridcell" class="run-told dim">{run.issues.total > 0 && told_words(run.told)}</div>
       <div role="gridcell" class="run-heard dim">{ago(run.heard_at)}</div>
@@ -75,6 +77,8 @@ export function RunsScreen() {
   const wanted = place.value.query.get("q") ?? "";
   const [seen, see] = useState<[number, number]>([0, 30]);
   const { known, error, again } = useRuns(wanted, ...seen);
+  const shown = Array.from({ length: Math.max(0, seen[1] - seen[0]) }, (_, at) => known?.rows.get(seen[0] + at)).filter((one): one is RunRow => one !== undefined);
+  const sparks = useSparks(shown);
   document.title = "Runs · Tocsin";
   const chosen = marked();
   if (error instanceof Refused && error.status === 401) return <SignIn done={again} />;
@@ -90,7 +94,7 @@ export function RunsScreen() {
       {error && <p class="fault" role="alert">{error.message} <button type="button" onClick={again}>Ask again</button></p>}
       {known && groups && <>
         {!known.answer.current && <p class="dim" role="status">The topics are still being read: more may come.</p>}
-        {total > 0 && <section class="panel" aria-label="runs"><LongList label="runs" look={(first, last) => see([first, last])} row={(at) => <Row run={known.rows.get(at)} />}
+        {total > 0 && <section class="panel" aria-label="runs"><LongList label="runs" look={(first, last) => see([first, last])} row={(at) => { const run = known.rows.get(at); return <Row run={run} spark={run && sparks.get(run.uid)} />; }}
           groups={[{ name: "In trouble", count: groups.trouble }, { name: "Running", count: groups.running }, { name: "Ended", count: groups.ended }]} /></section>}
         {total === 0 && (known.words ? <p>No run fits the filter.</p> : <p>No run was heard of yet. A first one: <code>tocsin run -- python train.py</code></p>)}
       </>}

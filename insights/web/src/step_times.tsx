@@ -5,6 +5,7 @@ import { phase_colour, seconds_words } from "./phase_colours";
 import { useSlow } from "./slow";
 import { ticks } from "./stream";
 import { watch_theme } from "./look";
+import { StackTable } from "./wide_table";
 
 interface Phase { name: string | null; seconds: number; min: number; max: number }
 interface Step { step: number; ranks: number; seconds: number; phases: Phase[] }
@@ -93,8 +94,8 @@ function StepFigure({ steps }: { steps: Step[] }) {
       <div class="cells" ref={box} tabIndex={0} role="img" onKeyDown={press} aria-label={`${said} Arrow keys read steps.`}
         onPointerMove={(event) => { const bounds = box.current!.getBoundingClientRect(); const place = Math.floor((event.clientX - bounds.left - LEFT) / ((bounds.width - LEFT) / steps.length)); if (place >= 0) move(place); }}><canvas ref={canvas} /></div>
       <figcaption class="dim"><p>{said}</p></figcaption>
-      <details><summary>Table</summary><table><thead><tr><th scope="col">step</th><th scope="col">whole</th>{names.map((name) => <th key={name} scope="col">{name}</th>)}</tr></thead>
-        <tbody>{steps.map((step) => <tr key={step.step}><td>{step.step}</td><td>{seconds_words(step.seconds)}</td>{names.map((name) => <td key={name}>{seconds_words(step.phases.find((one) => called(one.name) === name)?.seconds ?? 0)}</td>)}</tr>)}</tbody></table></details>
+      <details><summary>Table</summary><StackTable first_too><thead><tr><th scope="col">step</th><th scope="col">whole</th>{names.map((name) => <th key={name} scope="col">{name}</th>)}</tr></thead>
+        <tbody>{steps.map((step) => <tr key={step.step}><td>{step.step}</td><td>{seconds_words(step.seconds)}</td>{names.map((name) => <td key={name}>{seconds_words(step.phases.find((one) => called(one.name) === name)?.seconds ?? 0)}</td>)}</tr>)}</tbody></StackTable></details>
     </figure>
   );
 }

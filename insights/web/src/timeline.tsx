@@ -15,6 +15,7 @@ import { StepTimesPanel } from "./step_times";
 import { type Nodes, type SystemAnswer } from "./system_data";
 import { TimeFigure } from "./time_figure";
 import { ticks } from "./stream";
+import { WideTable } from "./wide_table";
 
 const LAST = 30;
 const MOST_EVENTS = 50;
@@ -75,10 +76,10 @@ function SharesPanel({ answer, brushed }: { answer: Spans; brushed: Range }) {
         <i key={one.name} style={{ flex: `0 0 ${one.share * 100}%`, background: phase_colour(one.name) }} />))}</p>
         <p id="covered">Rank {first.rank}: {covered.map((one) => `${one.name} ${share_words(one.share)}`).join(" · ")}</p></>}
       <p class="tools"><label>Filter <input type="search" value={filter} placeholder="forward|phase" onInput={(event) => set_filter(event.currentTarget.value)} /></label></p>
-      <div class="wide" tabIndex={0} role="region" aria-label="Spans in this time, scrolls to the side"><table class="grid"><thead><tr><th scope="col">span</th><th scope="col">lane</th><th scope="col">calls</th><th scope="col">time</th><th scope="col">each</th><th scope="col">share</th></tr></thead>
+      <WideTable label="Spans in this time" kind="grid"><thead><tr><th scope="col">span</th><th scope="col">lane</th><th scope="col">calls</th><th scope="col">time</th><th scope="col">each</th><th scope="col">share</th></tr></thead>
         <tbody>{rows.slice(0, MOST_EVENTS).map(({ lane, share, name }) => (
           <tr key={`${lane.rank} ${lane.track} ${name}`} data-name={name} data-rank={lane.rank} data-track={lane.track}><th scope="row"><i class="swatch" style={{ background: phase_colour(name) }} /> {name}</th><td>rank {lane.rank} {lane.track}</td><td>{share.calls}</td>
-            <td>{seconds_words(share.seconds)}</td><td>{seconds_words(share.seconds / share.calls)}</td><td>{share_words(share.share)}</td></tr>))}</tbody></table></div>
+            <td>{seconds_words(share.seconds)}</td><td>{seconds_words(share.seconds / share.calls)}</td><td>{share_words(share.share)}</td></tr>))}</tbody></WideTable>
       {rows.length > MOST_EVENTS && <p class="dim">{rows.length - MOST_EVENTS} more: narrow the filter.</p>}
       <p class="dim">A share is that of the time in which at least one span of the name runs; spans are cut at the edges.</p>
     </section>

@@ -3,6 +3,7 @@ import { useAsked } from "./curves";
 import { useSlow } from "./slow";
 import { amount, type Worker } from "./system_data";
 import { ticks } from "./stream";
+import { WideTable } from "./wide_table";
 
 interface Line {
   node: string; workers: Worker[]; what: string; unit: string; samples: number; width_ms: number;
@@ -30,12 +31,12 @@ export function UsagePanel({ uid, from, to }: { uid: string; from?: string; to?:
     <section class="panel" id="usage">
       <h2>Resource utilization</h2>
       {answer.items.length === 0 ? <p class="dim">No node of this run has sent samples: an agent does, <code>tocsin up</code> on this node, <code>tocsin collect</code> on others.</p> : <>
-        <div class="wide" tabIndex={0} role="region" aria-label="Resource utilization, scrolls to the side"><table class="grid">
+        <WideTable label="Resource utilization" kind="grid">
           <thead><tr><th scope="col">node</th><th scope="col">resource</th>{COLUMNS.map(([name, word]) => <th key={name} scope="col">{word}</th>)}<th scope="col">samples</th></tr></thead>
           <tbody>{answer.items.map((line, at) => (
             <tr key={`${line.node} ${line.what}`} data-node={line.node} data-what={line.what}>
               <th scope="row">{at > 0 && answer.items[at - 1]!.node === line.node ? <span class="said">{line.node}</span> : <>{line.node}<span class="dim"> {who(line)}</span></>}</th><td>{WORDS[line.what] ?? line.what}</td>
-              {COLUMNS.map(([name]) => <td key={name}>{said(line, line[name])}</td>)}<td>{line.samples}</td></tr>))}</tbody></table></div>
+              {COLUMNS.map(([name]) => <td key={name}>{said(line, line[name])}</td>)}<td>{line.samples}</td></tr>))}</tbody></WideTable>
         <p class="dim">CPU, GPU and I/O wait are means over the cores or GPUs of a node at one time; percentiles are over time, each sample as long as it held{wide && `, here over means of ${wide.width_ms / 1000} s, because there are too many samples`}.</p></>}
     </section>
   );
