@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "app/api/replay_span.h"
 #include "app/recordings/recording.h"
 #include "app/replay/judge.h"
 #include "app/replay/rule_text.h"
@@ -117,21 +118,25 @@ core::Result<insights::RunLine> run_of(ApiDesk& desk, const std::string& asked) 
       "no run, or more than one, has a uid that begins with \"" + core::visible(asked, 100) + "\""};
 }
 
+core::WallTime at_micros(std::int64_t time) {
+  return core::WallTime(
+      std::chrono::duration_cast<core::WallTime::duration>(std::chrono::microseconds(time)));
+}
+
 /// One run's telemetry, read to its end as it is now and judged once per value.
 class SweepOfRun {
  public:
-  SweepOfRun(ingest::Transport& transport, insights::RunLine run, Sweep sweep,
+  SweepOfRun(ingest::Transport& transport, const insights::RunLine& run, Sweep sweep,
              std::unique_ptr<Judge> judge, core::WallTime now)
       : transport_(transport),
-        run_(std::move(run)),
         sweep_(std::move(sweep)),
-        judge_(std::move(judge)) {
-    span_.to.time = now;
-  }
+        judge_(std::move(judge)),
+        span_(run.started ? std::optional(at_micros(*run.started)) : std::nullopt,
+              at_micros(run.heard), now) {}
 
   core::Result<Value> run(TaskWork& work) {
     pthread_setname_np(pthread_self(), "tocsin-replay");
-    auto reader = RecordingReader::open(transport_, core::topic::kTelemetry, span_);
+    auto reader = RecordingReader::open(transport_, core::topic::kTelemetry, span_.span());
     if (!reader) return reader.error();
     for (bool over = false; !over;) {
       if (work.cancelled()) return core::Error{core::Code::cancelled, "cancelled"};
@@ -159,16 +164,13 @@ class SweepOfRun {
  private:
   [[nodiscard]] double progress() const {
     const auto& newest = judge_->judgement().newest;
-    if (newest.empty() || !run_.started || run_.heard <= *run_.started) return 0;
-    const auto done = static_cast<double>(newest.begin()->second - *run_.started);
-    return std::clamp(done / static_cast<double>(run_.heard - *run_.started), 0.0, 0.99);
+    return newest.empty() ? 0 : span_.done(core::wall_time(newest.begin()->second));
   }
 
   ingest::Transport& transport_;
-  insights::RunLine run_;
   Sweep sweep_;
   std::unique_ptr<Judge> judge_;
-  Span span_;
+  ReplaySpan span_;
 };
 
 ValueMap sweep_head(const Sweep& sweep) {
@@ -215,8 +217,8 @@ HttpAnswer post_replay(ReplayDesk& replays, const ApiCall& call) {
   if (!judge) return problem(judge.error());
   const core::WallTime now = replays.desk.clock.now();
   const std::string uid = run->uid;
-  const auto work = std::make_shared<SweepOfRun>(replays.transport, std::move(*run),
-                                                 std::move(*sweep), std::move(*judge), now);
+  const auto work = std::make_shared<SweepOfRun>(replays.transport, *run, std::move(*sweep),
+                                                 std::move(*judge), now);
   const auto task = replays.tasks.begin({"replay", uid, call.who.name},
                                         [work](TaskWork& said) { return work->run(said); });
   if (!task) {

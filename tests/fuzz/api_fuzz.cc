@@ -18,7 +18,9 @@
 #include "app/api/slack_click.h"
 #include "app/api/slack_reply.h"
 #include "app/api/stream_routes.h"
+#include "app/replay/rule_text.h"
 #include "app/serve/access.h"
+#include "app/serve/byte_range.h"
 #include "app/serve/gzip.h"
 #include "app/serve/url_query.h"
 #include "core/json.h"
@@ -146,18 +148,40 @@ void one_target(std::string_view text) {
   if (target) sound(target->text() == text);
 }
 
+// Rules that somebody sends as a text: some, or each problem with a place in the text.
+void one_rule_text(std::string_view text) {
+  const auto read = tocsin::app::read_rule_text(text);
+  sound(!read.problems.empty() || !read.rules.rules.empty());
+  const auto lines =
+      1 + std::count_if(text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; });
+  for (const auto& one : read.problems) sound(!one.message.empty() && one.line <= lines + 1);
+}
+
+// A range lies within what there is.
+void one_range(std::string_view text) {
+  for (const std::uint64_t size : {0ULL, 1ULL, 1000ULL, ~0ULL}) {
+    tocsin::app::ByteRange range;
+    const auto asked = tocsin::app::asked_range(text, size, range);
+    if (asked == tocsin::app::RangeAsked::beyond) continue;
+    sound(range.begin <= range.end && range.end <= size);
+    sound(asked == tocsin::app::RangeAsked::whole || range.begin < range.end);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data + 1), size - 1);
-  if (data[0] % 8 == 0) one_alert(text);
-  if (data[0] % 8 == 1) one_silence(text);
-  if (data[0] % 8 == 2) one_query(text);
-  if (data[0] % 8 == 3) one_silence_of_ours(text);
-  if (data[0] % 8 == 4) headers_of_a_request(text);
-  if (data[0] % 8 == 5) one_hook(text);
-  if (data[0] % 8 == 6) one_click(text);
-  if (data[0] % 8 == 7) one_target(text);
+  if (data[0] % 10 == 0) one_alert(text);
+  if (data[0] % 10 == 1) one_silence(text);
+  if (data[0] % 10 == 2) one_query(text);
+  if (data[0] % 10 == 3) one_silence_of_ours(text);
+  if (data[0] % 10 == 4) headers_of_a_request(text);
+  if (data[0] % 10 == 5) one_hook(text);
+  if (data[0] % 10 == 6) one_click(text);
+  if (data[0] % 10 == 7) one_target(text);
+  if (data[0] % 10 == 8) one_rule_text(text);
+  if (data[0] % 10 == 9) one_range(text);
   return 0;
 }
