@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/function_ref.h"
 #include "routing/tree/explanation.h"
 #include "routing/tree/integration.h"
 #include "routing/tree/matchers.h"
@@ -74,6 +75,9 @@ class RouteTree {
   /// Leaves that the labels reach: routes of rule actions first, then the tree in its order. `out`
   /// is cleared; the pointers live as long as the tree.
   void match(const core::Labels& labels, std::vector<const Route*>& out) const;
+  /// The same of labels that are kept in another way: `value_of(name)` is empty where there is none.
+  using ValueOf = core::FunctionRef<std::string_view(std::string_view name)>;
+  void match(ValueOf value_of, std::vector<const Route*>& out) const;
   [[nodiscard]] Explanation explain(const core::Labels& labels) const;
 
   /// Does a node ask for issues with this label by name=value?
