@@ -68,6 +68,16 @@ ROWS = [
         ("Configuration in effect", "none", "timeseries", "Two lines: not every process has read the newest one.",
          [(f"sum by (hash) (tocsin_router_config_hash_info{SCOPE})", "{{hash}}")]),
     ]),
+    ("The page", [
+        ("Stores that are written", "none", "timeseries", "0: the store stopped; the log and the page say why.",
+         [(f"min by (store) (tocsin_insights_up{SCOPE})", "{{store}}")]),
+        ("Stores behind", "s", "timeseries", "Seconds: the page shows what was, not what is.",
+         [(f"max by (topic) (tocsin_insights_lag_seconds{SCOPE})", "{{topic}}")]),
+        ("Size of the stores", "bytes", "timeseries", "Bounded by `insights.max_bytes` and `insights.max_curve_bytes`.",
+         [(f"sum by (store, part) (tocsin_insights_store_bytes{SCOPE})", "{{store}} {{part}}")]),
+        ("Pages that are open", "none", "timeseries", "Streams of new events, of pages and of programs.",
+         [(f"sum by (instance) (tocsin_insights_streams{SCOPE})", "{{instance}}")]),
+    ]),
 ]
 
 

@@ -57,9 +57,10 @@ std::string exact_name(std::string_view name) {
   return out;
 }
 
-// Completed runs of the first run's job, the newest first.
+// Completed runs of the first run's job, the newest first. Runs without a job have nothing in common.
 std::vector<insights::RunLine> siblings_of(CompareSight& sight) {
   std::vector<insights::RunLine> out;
+  if (sight.runs.front().job.empty()) return out;
   for (insights::RunLine& run : sight.events->runs_since(0, kMostRunsRead)) {
     const bool compared = std::any_of(sight.runs.begin(), sight.runs.end(),
                                       [&](const auto& one) { return one.uid == run.uid; });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/api/insights_feed.h"
+#include "app/api/told_failure.h"
 #include "core/topics.h"
 
 namespace tocsin::app {
@@ -204,18 +205,17 @@ core::Result<std::unique_ptr<insights::SeriesReader>> CurvesFeed::reader() const
 void CurvesFeed::run(const std::stop_token& stop) {
   core::Mutex quiet;
   core::StoppableCondVar wake;
-  std::string told;
+  ToldFailure told;
   while (!stop.stop_requested()) {
     if (const auto status = follow(stop); !status) {
       figures_.stand(false);
-      const std::string& why = status.error().message;
-      if (std::exchange(told, why) != why) log_.warn("curves_failed", {{"error", why}});
+      if (told(status.error())) log_.warn("curves_failed", {{"error", status.error().message}});
       current_ = false;
       condition_.stopped(status.error());
     }
     if (!condition_.condemned().empty()) continue;  // another file is begun at once
     const core::MutexLock lock(quiet);
-    wake.wait_for(quiet, stop, kPauseOfCurves, [] { return false; });
+    wake.wait_for(quiet, stop, told.pause(kPauseOfCurves), [] { return false; });
   }
 }
 

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "app/api/told_failure.h"
 #include "core/fields/issue_feedback.h"
 #include "core/topics.h"
 
@@ -243,18 +244,17 @@ core::Result<std::unique_ptr<insights::EventReader>> InsightsFeed::reader() cons
 void InsightsFeed::run(const std::stop_token& stop) {
   core::Mutex quiet;
   core::StoppableCondVar wake;
-  std::string told;
+  ToldFailure told;
   while (!stop.stop_requested()) {
     if (const auto status = follow(stop); !status) {
       figures_.stand(false);
-      const std::string& why = status.error().message;
-      if (std::exchange(told, why) != why) log_.warn("insights_failed", {{"error", why}});
+      if (told(status.error())) log_.warn("insights_failed", {{"error", status.error().message}});
       current_ = false;
       condition_.stopped(status.error());
     }
     if (!condition_.condemned().empty()) continue;  // another file is begun at once
     const core::MutexLock lock(quiet);
-    wake.wait_for(quiet, stop, kPauseOfReading, [] { return false; });
+    wake.wait_for(quiet, stop, told.pause(kPauseOfReading), [] { return false; });
   }
 }
 

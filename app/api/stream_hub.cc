@@ -92,13 +92,18 @@ const std::vector<std::string>& StreamHub::types() {
   return kTypes;
 }
 
-std::shared_ptr<StreamHub> StreamHub::create(const core::Clock& clock, StreamLimits limits) {
-  return std::shared_ptr<StreamHub>(new StreamHub(clock, limits));
+std::shared_ptr<StreamHub> StreamHub::create(const core::Clock& clock, StreamLimits limits,
+                                             core::Gauge* open) {
+  std::shared_ptr<StreamHub> out(new StreamHub(clock, limits, open));
+  const core::MutexLock lock(out->mutex_);
+  out->tell_open();
+  return out;
 }
 
-StreamHub::StreamHub(const core::Clock& clock, StreamLimits limits)
+StreamHub::StreamHub(const core::Clock& clock, StreamLimits limits, core::Gauge* open)
     : clock_(clock),
       limits_(limits),
+      open_gauge_(open),
       store_(core::to_text(core::run_uid_v4()).substr(0, kStoreLength)) {}
 
 std::string StreamHub::framed(std::uint64_t number, std::string_view type,
@@ -179,6 +184,7 @@ core::Status StreamHub::enter(const std::string& who) {
   begun_ = true;
   ++open_count_;
   ++open_[who];
+  tell_open();
   return core::ok();
 }
 
@@ -224,9 +230,14 @@ void StreamHub::heard(const HttpStream* reader) {
   if (const auto wake = wakes_.find(reader); wake != wakes_.end()) wake->second.called = false;
 }
 
+void StreamHub::tell_open() {
+  if (open_gauge_ != nullptr) open_gauge_->set(static_cast<double>(open_count_));
+}
+
 void StreamHub::leave(const std::string& who) {
   const core::MutexLock lock(mutex_);
   --open_count_;
+  tell_open();
   const auto found = open_.find(who);
   if (found != open_.end() && --found->second == 0) open_.erase(found);
 }

@@ -17,6 +17,7 @@
 #include "core/identity.h"
 #include "core/mutex.h"
 #include "core/result.h"
+#include "core/telemetry.h"
 #include "core/value.h"
 
 namespace tocsin::app {
@@ -48,7 +49,9 @@ class StreamHub : public std::enable_shared_from_this<StreamHub> {
   /// The event types of a filter.
   static const std::vector<std::string>& types();
 
-  static std::shared_ptr<StreamHub> create(const core::Clock& clock, StreamLimits limits = {});
+  /// `open`: is told how many streams there are; lives as long as the hub.
+  static std::shared_ptr<StreamHub> create(const core::Clock& clock, StreamLimits limits = {},
+                                           core::Gauge* open = nullptr);
 
   /// An event for all readers whose filter takes it. `runs`: those it is about; empty: of none, and
   /// then every filter by run takes it. Nothing is kept before the first reader.
@@ -75,7 +78,7 @@ class StreamHub : public std::enable_shared_from_this<StreamHub> {
     std::vector<core::RunUid> runs;
     std::string text;  // as it is sent
   };
-  StreamHub(const core::Clock& clock, StreamLimits limits);
+  StreamHub(const core::Clock& clock, StreamLimits limits, core::Gauge* open);
   [[nodiscard]] std::string framed(std::uint64_t number, std::string_view type,
                                    const core::Value& data) const;
   [[nodiscard]] static std::string as_json(const Event& event);
@@ -84,6 +87,7 @@ class StreamHub : public std::enable_shared_from_this<StreamHub> {
   /// The event after which to go on; nullopt: it is not in the ring.
   [[nodiscard]] std::optional<std::uint64_t> place_of(std::string_view id) const REQUIRES(mutex_);
   core::Status enter(const std::string& who) REQUIRES(mutex_);
+  void tell_open() REQUIRES(mutex_);
   void leave(const std::string& who);
   void attach(const HttpStream* reader, std::function<void()> wake);
   void detach(const HttpStream* reader);
@@ -91,6 +95,7 @@ class StreamHub : public std::enable_shared_from_this<StreamHub> {
 
   const core::Clock& clock_;
   const StreamLimits limits_;
+  core::Gauge* const open_gauge_;
   const std::string store_;  // of this process, so that another one's ids are not mistaken
   mutable core::Mutex mutex_;
   bool begun_ GUARDED_BY(mutex_) = false;

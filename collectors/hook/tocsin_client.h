@@ -171,6 +171,7 @@ typedef struct tocsin_raw_value {
 } tocsin_raw_value;
 
 typedef struct tocsin_raw tocsin_raw;
+typedef struct tocsin_copy tocsin_copy;
 
 /* The library's ABI version; a caller refuses another one than its own. */
 TOCSIN_API int32_t tocsin_abi_version(void);
@@ -291,6 +292,15 @@ TOCSIN_API int32_t tocsin_raw_read(tocsin_raw* raw, const tocsin_raw_query* quer
 /* What the reader counted, as a JSON object that lives until the next call on it. */
 TOCSIN_API const char* tocsin_raw_counters(tocsin_raw* raw);
 TOCSIN_API int32_t tocsin_raw_close(tocsin_raw* raw);
+/* The telemetry of a run, copied from a cluster into a directory: {"out": "kafka://…", "config": as in tocsin_options, "run": uid or the
+ * beginning of one, absent: the newest, "directory"}. It needs no client, and leaves the cluster as it is. A copy that was ended goes on in
+ * the same directory. TOCSIN_NOT_FOUND: there is no such run, or no such topic; TOCSIN_TIMEOUT: nothing answers. */
+TOCSIN_API int32_t tocsin_copy_open(const char* options, size_t length, tocsin_copy** copy);
+/* The uid of the run, as text; lives as long as the copy. */
+TOCSIN_API const char* tocsin_copy_run(tocsin_copy* copy);
+/* Copies what is there and not copied yet, or waits so long for it; how many records. One thread at a time. */
+TOCSIN_API int32_t tocsin_copy_next(tocsin_copy* copy, uint32_t milliseconds, uint64_t* records);
+TOCSIN_API int32_t tocsin_copy_close(tocsin_copy* copy);
 /* In a child process: forgets the parent's client, so that a new one may be opened here. */
 TOCSIN_API int32_t tocsin_after_fork(tocsin_client* client);
 /* Pure: columns 1 … 13 of a row as doubles (count … meta). tier: 0, the base columns; others are

@@ -1,5 +1,6 @@
 """Fixtures of the end-to-end tests: servers that end with the test, a real Kafka for the session."""
 import fcntl
+import itertools
 import os
 import pathlib
 
@@ -9,8 +10,21 @@ from tests.support.kafka import Kafka
 from tests.support.program import Server
 
 
+servers_of_the_test = []  # lists of what fixtures have started and not ended yet
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    """A failed test shows what its servers said last: that is often the reason, and cannot be asked for later."""
+    report = (yield).get_result()
+    if report.when == "call" and report.failed:
+        for one in itertools.chain(*servers_of_the_test):
+            report.sections.append((f"last events of {one.process.args[1]}, exit {one.process.poll()}", one.last_events()))
+
+
 def started_in(folder):
     started = []
+    servers_of_the_test.append(started)
 
     def start(config, *arguments, role="up", preexec=None):
         path = config
@@ -21,6 +35,7 @@ def started_in(folder):
         return started[-1]
 
     yield start
+    servers_of_the_test.remove(started)
     for one in started:
         if one.process.poll() is None:
             one.kill()

@@ -16,7 +16,7 @@ STEPS, LEFT = 300, 120
 # name: (job, outcome, label lr, steps)
 RUNS = {**{f"s{at}": ("ladder", "completed", "0.1", STEPS) for at in range(5)}, "short": ("ladder", "completed", "0.2", 150), "failed": ("ladder", "failed", "0.1", STEPS),
         "other": ("another", "completed", "0.1", STEPS), "late": ("ladder", "completed", "0.5", STEPS), "open": ("ladder", None, "0.1", STEPS),
-        "one": ("pair", "completed", "1", 50), "two": ("pair", "completed", "2", 50), "three": ("pair", "completed", "3", 50)}
+        "one": ("pair", "completed", "1", 50), "two": ("pair", "completed", "2", 50), "three": ("pair", "completed", "3", 50), **{f"z{at}": ("", "completed", "0.1", 50) for at in range(4)}}
 
 
 def uid_of(name):
@@ -69,6 +69,11 @@ def ladder(tmp_path_factory):
     assert wait_for(complete, 40)
     yield one
     one.kill()
+
+
+def test_runs_without_a_job_are_no_siblings(ladder):
+    alone = compared(ladder, "z0")
+    assert alone["job"] == "" and alone["siblings"] == [] and alone["band"] is None
 
 
 def compared(one, *names, **query):

@@ -90,6 +90,7 @@ def test_a_signal_brings_new_rules_and_what_has_not_changed_goes_on(server, clus
     cluster.send("one", 2)
     assert cluster.wait_for("patient")[0]["step"] == 2  # the third in a row: two of them before
     assert cluster.wait_for("new")[0]["step"] == 2  # it has seen nothing of before
+    assert not program.all("insights_failed") + program.all("curves_failed")  # its topics were made while it started
     # kill -9: what was told is not told again, and what a rule remembers is there.
     cluster.send("two", 0)
     cluster.send("two", 1)

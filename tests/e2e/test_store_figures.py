@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import urllib.parse
+import urllib.request
 
 from tests.support.program import BUILD, ROOT
 from tests.support.receiver import wait_for
@@ -86,3 +87,14 @@ def test_a_store_that_cannot_be_written_says_so_and_the_server_goes_on(server, t
 def test_a_store_that_is_off_is_not_said_to_have_stopped(server, tmp_path):
     one = started(server, tmp_path, tmp_path / "insights.db", enabled="false")
     assert not [key for key in figures(one) if key[0] == "up"]
+
+
+def test_open_streams_are_counted(server, tmp_path):
+    one = started(server, tmp_path, tmp_path / "store" / "insights.db")
+    assert figures(one)[("streams",)] == 0
+    address = one.wait_for("started")["http"]
+    with urllib.request.urlopen(f"http://{address}/api/v1/stream", timeout=10) as first, \
+            urllib.request.urlopen(f"http://{address}/api/v1/stream", timeout=10) as second:
+        assert first.status == second.status == 200
+        wait_for(lambda: figures(one)[("streams",)] == 2, 10, "two readers")
+    wait_for(lambda: figures(one)[("streams",)] == 0, 40, "none: a comment every 15 s finds that they have gone")

@@ -140,9 +140,11 @@ def test_moments_that_are_none_are_named(run):
         create_trial("http://127.0.0.1:9", at=1)
 
 
-def test_a_topic_says_what_can_be_opened_instead():
-    with pytest.raises(ValueError, match="`tocsin issues reproduce ISSUE --save DIR`"):
-        create_trial("kafka://127.0.0.1:9092")
+def test_a_place_that_cannot_be_opened_is_told_what_can():
+    with pytest.raises(ValueError, match="expected a directory, http://host:port of a server, or kafka://host:9092"):
+        create_trial("s3://bucket/run1")
+    with pytest.raises(ConnectionError, match="127.0.0.1:1"):
+        create_trial("kafka://127.0.0.1:1", run="0" * 32)
 
 
 def test_a_curve_is_lines_with_bands_and_marks(run):

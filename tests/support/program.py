@@ -26,10 +26,12 @@ class Server:
     def __init__(self, config, *arguments, role="up", preexec=None):
         self.events = []
         self._new = threading.Condition()
+        folder = pathlib.Path(config).absolute().parent  # what it writes beside itself is no other test's
+        cwd = None if ROOT == folder or ROOT in folder.parents else folder
         self.process = subprocess.Popen(
             [str(BINARY), role, "--config.file", str(config), "--log.format", "json", *map(str, arguments)],
             stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True,
-            preexec_fn=preexec)
+            preexec_fn=preexec, cwd=cwd)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -60,8 +62,12 @@ class Server:
                 if left <= 0 or (self.process.poll() is not None and not self._reader.is_alive()):
                     break
                 self._new.wait(min(left, 0.2))
-        seen = "\n".join(json.dumps(e) for e in self.events[-25:])
-        raise AssertionError(f"no event {name} {fields} within {timeout} s; exit {self.process.poll()}; last events:\n{seen}")
+        raise AssertionError(f"no event {name} {fields} within {timeout} s; exit {self.process.poll()}; last events:\n{self.last_events()}")
+
+    def last_events(self, count=25):
+        """Text: one event a line."""
+        with self._new:
+            return "\n".join(json.dumps(event) for event in self.events[-count:])
 
     def all(self, name):
         with self._new:
@@ -76,8 +82,8 @@ class Server:
             return error.code, error.read().decode()
         except OSError as error:
             time.sleep(0.5)  # until it can be told whether it has ended
-            seen = "\n".join(json.dumps(e) for e in self.events[-25:])
-            raise AssertionError(f"GET {path} of {address}: {error!r}; exit {self.process.poll()}; last events:\n{seen}") from error
+            raise AssertionError(f"GET {path} of {address}: {error!r}; exit {self.process.poll()}; last events:\n"
+                                 f"{self.last_events()}") from error
 
     def kill(self):
         self.process.kill()

@@ -9,6 +9,7 @@
 
 from tocsin.rules.refreshing import no_refresh, refresh
 from .charts import Heatmap, MetricsHistogram, StepHistogram, StepTimelineChart, TimelineCharts
+from .copied import copy_run
 from .exports import export
 from .frame import Frame, NotInstalled
 from .http import Server, ServerError
@@ -22,4 +23,4 @@ from .profiles import NoProfilerData, PandasFrame, PandasFrameAnalysis, Profile,
 
 __all__ = ["Frame", "Heatmap", "Issue", "MergedTimeline", "MetricsHistogram", "NoProfilerData", "NoTrace", "NotInstalled", "PandasFrame",
            "PandasFrameAnalysis", "Profile", "PyinstrumentAnalysis", "PythonProfileAnalysis", "Resource", "Server", "ServerError", "StatsBy", "StepHistogram", "StepTimelineChart",
-           "TimelineCharts", "Traces", "TrainingJob", "cProfileAnalysis", "cProfileStats", "create_trial", "export", "issues", "no_refresh", "refresh", "runs", "traces"]
+           "TimelineCharts", "Traces", "TrainingJob", "cProfileAnalysis", "cProfileStats", "copy_run", "create_trial", "export", "issues", "no_refresh", "refresh", "runs", "traces"]

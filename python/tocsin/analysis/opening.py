@@ -6,6 +6,7 @@ import os
 from typing import Any, Optional, Tuple
 
 from tocsin.rules import recording
+from .copied import KafkaTrial
 from .http import Server
 from .served import ServedTrial
 from .trial import DirectoryTrial
@@ -13,11 +14,13 @@ from .trial import DirectoryTrial
 
 def create_trial(path: str, name: Optional[str] = None, profiler: bool = False, output_dir: Optional[str] = None,
                  range_steps: Optional[Tuple[int, int]] = None, run: Optional[str] = None, token: Optional[str] = None,
-                 at: Any = None) -> Any:
+                 at: Any = None, config: Optional[str] = None) -> Any:
     """``path``: a directory that a run has written or is writing; or the address of a server, or of a page of it
-    (``http://127.0.0.1:9760/runs/4e3046d4``). ``run``: uid or the beginning of one; None: the newest. ``range_steps``: global steps from, up
-    to without. ``token``: where the server's reading needs one. ``at``: a past moment, of a directory; the trial shows what had been sent by then:
-    a datetime, seconds since 1970, or a text (``2026-11-27T18:58:30Z``)."""
+    (``http://127.0.0.1:9760/runs/4e3046d4``); or ``kafka://host:9092``, from where the run is copied: into ``output_dir``, which stays, or
+    into a directory that goes with the trial. ``run``: uid or the beginning of one; None: the newest. ``range_steps``: global steps from, up
+    to without. ``token``: where the server's reading needs one. ``at``: a past moment, of a directory or of Kafka; the trial shows what had
+    been sent by then: a datetime, seconds since 1970, or a text (``2026-11-27T18:58:30Z``). ``config``: the shared configuration with the
+    settings of the cluster and its topics; None: ``TOCSIN_CONFIG``, ``./tocsin.yaml``."""
     path = str(path)
     if profiler:
         raise ValueError(f"a trial has tensors and scalars: tocsin.analysis.PandasFrame({path!r}) has samples and spans")
@@ -26,12 +29,10 @@ def create_trial(path: str, name: Optional[str] = None, profiler: bool = False, 
             raise ValueError("at: a server shows its curves as they are now; open the directory of the run")
         return ServedTrial(Server(path, token), name, range_steps, run)
     if path.startswith("kafka://"):
-        raise ValueError(f"{path}: the client library reads raw tensors of a topic, but no telemetry. Open the server, http://host:9760, or a "
-                         f"directory: `tocsin issues reproduce ISSUE --save DIR` copies what an issue was decided by")
+        return KafkaTrial(path, name, range_steps, run, _moment(at), output_dir, config)
     if "://" in path:
-        raise ValueError(f"{path}: expected a directory, or http://host:port of a server")
+        raise ValueError(f"{path}: expected a directory, http://host:port of a server, or kafka://host:9092")
     directory = recording.directory_of(path)
-    del output_dir  # of the original's profiler
     return DirectoryTrial(directory, name or os.path.basename(os.path.normpath(directory)), range_steps, run, _moment(at))
 
 

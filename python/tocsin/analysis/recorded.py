@@ -27,8 +27,9 @@ _KIND = {"metric": wire.SCALAR, "tensor": wire.SUMMARY, "collection": wire.SUMMA
 class RecordedSource:
     """A recording or a journal."""
 
-    def __init__(self, directory: str, until: Optional[int] = None) -> None:
-        self.index = JournalIndex(directory, until)
+    def __init__(self, directory: str, until: Optional[int] = None, index: Optional[JournalIndex] = None) -> None:
+        """``index``: another one of the same directory."""
+        self.index = index if index is not None else JournalIndex(directory, until)
         self.index.update()
 
     def run_of(self, wanted: Optional[str]) -> Optional[Tuple[str, int]]:

@@ -30,11 +30,15 @@ class DirectoryTrial(Plotting, Living, RecordedTrial):
 
     def __init__(self, directory: str, name: str, range_steps: Optional[Tuple[int, int]], run: Optional[str],
                  until: Optional[int] = None) -> None:
+        self._directory = directory
         self._begun = True  # while it is made
         super().__init__(directory, name, range_steps, run, read=False, until=until)
         self._begun = False
-        self.source = RecordedSource(directory, until)
+        self.source = self.new_source(until)
         self.source.run_of(run)
+
+    def new_source(self, until: Optional[int]) -> RecordedSource:
+        return RecordedSource(self._directory, until)
 
     def begin(self) -> None:
         if not self._begun:
@@ -64,4 +68,4 @@ class DirectoryTrial(Plotting, Living, RecordedTrial):
     def follow(self, query: Query) -> FollowedDirectory:
         if self._until is not None:
             raise ValueError("live: this trial shows a past moment; open it without at")
-        return FollowedDirectory(RecordedSource(self._directory), self._directory, self._wanted, query)
+        return FollowedDirectory(self.new_source(None), self._directory, self._wanted, query)

@@ -197,6 +197,26 @@ TEST_F(AbiTest, ReduceGivesTheColumnsAfterTheName) {
   EXPECT_EQ(tocsin_reduce(&tensor, out, 7), TOCSIN_INVALID);
 }
 
+TEST_F(AbiTest, ACopyThatCannotBeMadeSaysWhy) {
+  const auto refusal = [](const std::string& options) {
+    tocsin_copy* copy = nullptr;
+    EXPECT_EQ(tocsin_copy_open(options.c_str(), options.size(), &copy), TOCSIN_INVALID) << options;
+    EXPECT_EQ(copy, nullptr);
+    return std::string(tocsin_last_error());
+  };
+  const auto says = [&](const std::string& options, const char* what) {
+    return refusal(options).find(what) != std::string::npos;
+  };
+  EXPECT_TRUE(says("[1]", "options are an object"));
+  EXPECT_TRUE(says(R"({"out": "kafka://127.0.0.1:1"})", "a directory for the copy"));
+  EXPECT_TRUE(says(R"({"out": "/nowhere", "directory": "/nowhere"})", "expected kafka://host:"));
+  std::uint64_t records = 7;
+  EXPECT_EQ(tocsin_copy_next(nullptr, 0, &records), TOCSIN_INVALID);
+  EXPECT_EQ(tocsin_copy_open(nullptr, 0, nullptr), TOCSIN_INVALID);
+  EXPECT_STREQ(tocsin_copy_run(nullptr), "");
+  EXPECT_EQ(tocsin_copy_close(nullptr), TOCSIN_OK);
+}
+
 TEST_F(AbiTest, VersionIsTheHeadersOne) { EXPECT_EQ(tocsin_abi_version(), TOCSIN_ABI_VERSION); }
 
 }  // namespace
