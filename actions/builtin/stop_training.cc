@@ -90,9 +90,7 @@ class StopTraining final : public core::Action {
         approvals_(environment.approvals != nullptr ? environment.approvals : &own_approvals_),
         firing_(environment.firing),
         running_(environment.running_runs),
-        waits_(environment, name.id, *approvals_, cfg_) {
-    if (firing_ != nullptr) firing_->want();
-  }
+        waits_(environment, name.id, *approvals_, cfg_) {}
 
   [[nodiscard]] core::Result<std::string> render(
       const core::Notification& notification) const override {

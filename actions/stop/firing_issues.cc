@@ -41,7 +41,6 @@ void FiringIssues::over(const std::string& issue_key, std::uint64_t episode) {
 }
 
 std::optional<bool> FiringIssues::fires(const std::string& issue_key, std::uint64_t episode) const {
-  want();
   const core::MutexLock lock(mutex_);
   if (!complete_) return std::nullopt;
   const auto found = episodes_.find(issue_key);
@@ -49,7 +48,6 @@ std::optional<bool> FiringIssues::fires(const std::string& issue_key, std::uint6
 }
 
 std::set<std::string> FiringIssues::rules_of(const core::RunUid& run, std::uint32_t attempt) const {
-  want();
   std::set<std::string> out;
   const core::MutexLock lock(mutex_);
   const auto issues = of_run_.find(run);

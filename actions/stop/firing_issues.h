@@ -2,7 +2,6 @@
 // (docs/approvals.md).
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,14 +17,9 @@
 
 namespace tocsin::actions {
 
-/// Thread-safe: the router's stage writes it, delivery threads and the board of runs read it. With very
-/// many open issues it takes as long to fill as it takes to read them, so it is filled once somebody
-/// wants it.
+/// Thread-safe: the router's stage writes it, delivery threads and the board of runs read it.
 class FiringIssues {
  public:
-  /// Somebody is going to ask, or has asked. The router's stage fills it within its next tick.
-  void want() const noexcept { wanted_ = true; }
-  [[nodiscard]] bool wanted() const noexcept { return wanted_; }
   /// Nothing is known (any more) until complete(): the router is being restored, or leads no more.
   void start_over();
   void complete();
@@ -38,7 +32,7 @@ class FiringIssues {
   void began(const std::string& issue_key, std::uint64_t episode, const Issue& issue);
   void over(const std::string& issue_key, std::uint64_t episode);
 
-  /// Does this episode fire? nullopt: it is not known (yet).
+  /// Does this episode fire? nullopt: it is not known.
   [[nodiscard]] std::optional<bool> fires(const std::string& issue_key,
                                           std::uint64_t episode) const;
   /// The rules of which an issue fires for this attempt. Rules in shadow have no effects.
@@ -57,7 +51,6 @@ class FiringIssues {
   using Episodes = std::unordered_map<std::string, Episode>;  // by issue key
   void leave_run(const Episodes::value_type& one) REQUIRES(mutex_);
 
-  mutable std::atomic<bool> wanted_ = false;
   mutable core::Mutex mutex_;
   bool complete_ GUARDED_BY(mutex_) = false;
   Episodes episodes_ GUARDED_BY(mutex_);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/process/allocator.h"
-
 namespace tocsin::app {
 namespace {
 
@@ -178,7 +176,6 @@ void TopicLoop::read(milliseconds longest) {
   const core::Duration left = std::max<core::Duration>(next_tick_ - time_.steady(), 0ns);
   const auto wait = std::min(longest, std::chrono::ceil<milliseconds>(left));
   handling_.begin_batch();
-  take_memory_ahead();
   const PollOutcome outcome =
       input_.poll(wait, wiring_.batch, [this](const core::RecordView& record) { handle(record); });
   switch (outcome.kind) {

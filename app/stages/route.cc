@@ -154,7 +154,7 @@ core::Status RouteStage::open(const Instant& /*now*/) {
   inputs_.clear();
   newest_.clear();
   damaged_.clear();
-  restored_ = shown_ = false;
+  restored_ = false;
   if (firing_ != nullptr) firing_->start_over();
   stats_.start_over();
   probe_->start_over();
@@ -200,13 +200,12 @@ core::Result<std::vector<core::Position>> RouteStage::restored(std::int32_t part
   router_->restored(now.wall);
   restored_ = true;
   show_firing();
-  show_again();
   if (damaged) return *damaged;
   return std::vector<core::Position>{};
 }
 
 void RouteStage::note_episodes(const std::vector<routing::Transition>& transitions) const {
-  if (!shown_) return;
+  if (firing_ == nullptr) return;
   for (const routing::Transition& one : transitions) {
     if (one.to == core::IssueStatus::resolved) {
       firing_->over(one.issue_key, one.episode);
@@ -216,16 +215,13 @@ void RouteStage::note_episodes(const std::vector<routing::Transition>& transitio
   }
 }
 
-void RouteStage::show_firing() {
-  if (firing_ == nullptr || shown_ || !firing_->wanted()) return;
-  router_->for_each_firing([this](const routing::FiringView& view) {
-    firing_->began(std::string(view.issue_key), view.episode, shown_of(view));
-  });
-  firing_->complete();
-  shown_ = true;
-}
-
-void RouteStage::show_again() const {
+void RouteStage::show_firing() const {
+  if (firing_ != nullptr) {
+    router_->for_each_firing([this](const routing::FiringView& view) {
+      firing_->began(std::string(view.issue_key), view.episode, shown_of(view));
+    });
+    firing_->complete();
+  }
   if (!show_again_) return;
   router_->for_each_issue([&](const routing::IssueView& view) {
     if (!view.firing) return;
@@ -288,7 +284,6 @@ void RouteStage::note_stop(const core::RecordView& record, core::WallTime now) {
 
 std::optional<core::Duration> RouteStage::tick(const StageTick& tick) {
   if (!restored_) return std::nullopt;
-  show_firing();
   const bool live =
       std::all_of(inputs_.begin(), inputs_.end(), [&](std::int32_t one) { return tick.live(one); });
   router_->set_behind(!live, tick.now.wall);

@@ -51,7 +51,7 @@ class RouteStage final : public Stage {
   ~RouteStage() override;
   /// Before open().
   void on_end(ShowEnd show_end) { show_end_ = std::move(show_end); }
-  /// Before open(): told which issues fire, once somebody wants that. Outlives the stage.
+  /// Before open(): told which issues fire. Outlives the stage.
   void show_in(actions::FiringIssues* firing) { firing_ = firing; }
 
   [[nodiscard]] const StageWiring& wiring() const override { return wiring_; }
@@ -72,8 +72,7 @@ class RouteStage final : public Stage {
 
  private:
   class Probe;
-  void show_firing();
-  void show_again() const;
+  void show_firing() const;
   void note_episodes(const std::vector<routing::Transition>& transitions) const;
   void restore_at_once(const std::string& key, const core::RecordView& record);
   void note_stop(const core::RecordView& record, core::WallTime now);
@@ -94,7 +93,6 @@ class RouteStage final : public Stage {
   std::set<std::int32_t> inputs_;               // partitions that are ours
   core::Duration measured_{};                   // when figures with labels were last shown; steady
   bool restored_ = false;
-  bool shown_ = false;  // firing_ knows what fires
   Unreported<core::Notification> unreported_;
 };
 

@@ -14,7 +14,7 @@ namespace {
 using core::WallTime;
 
 /// Events of one batch: a fifth of what a record may hold.
-constexpr std::size_t kMaxBatch = 8192;
+constexpr std::size_t kMaxSeenBatch = 8192;
 
 SeenEvent seen_of(const core::Issue& event, WallTime now) {
   const auto sum = core::sha256(event.source + '\x1f' + event.event_id);
@@ -24,7 +24,7 @@ SeenEvent seen_of(const core::Issue& event, WallTime now) {
   return out;
 }
 
-std::uint64_t number_of(const SeenEvent::Hash& hash) noexcept {
+std::uint64_t first_bytes_of(const SeenEvent::Hash& hash) noexcept {
   std::uint64_t out = 0;
   std::memcpy(&out, hash.data(), sizeof out);
   return out;
@@ -47,7 +47,7 @@ const SeenEvent& Dedup::event_of(std::uint32_t number) const {
 }
 
 std::uint32_t& Dedup::find_or_add(const SeenEvent& event, std::uint32_t fresh) {
-  return index_.find_or_add(number_of(event.hash), fresh, [&](std::uint32_t number) {
+  return index_.find_or_add(first_bytes_of(event.hash), fresh, [&](std::uint32_t number) {
     return event_of(number).hash == event.hash;
   });
 }
@@ -64,7 +64,7 @@ bool Dedup::seen(const core::Issue& event, WallTime now) {
 }
 
 void Dedup::remember(const SeenEvent& event) {
-  if (unwritten_ == 0 || batches_.back().events.size() >= kMaxBatch) {
+  if (unwritten_ == 0 || batches_.back().events.size() >= kMaxSeenBatch) {
     last_key_ = std::max(core::nanoseconds(event.at), last_key_ + 1);
     batches_.push_back({std::to_string(last_key_), {}, 0, next_});
     ++unwritten_;
@@ -79,7 +79,7 @@ void Dedup::forget_first() {
   const std::uint64_t number = batch.first + batch.forgotten;
   const SeenEvent& event = batch.events[batch.forgotten++];
   // It may have come again since, after the window: then another number is known.
-  index_.erase(number_of(event.hash), static_cast<std::uint32_t>(number));
+  index_.erase(first_bytes_of(event.hash), static_cast<std::uint32_t>(number));
   if (batch.forgotten < batch.events.size()) return;
   if (batches_.size() > unwritten_) gone_.push_back(std::move(batch.key));
   batches_.pop_front();
@@ -104,7 +104,9 @@ core::Status Dedup::restore(std::string_view key, std::string_view value) {
   if (error == std::errc{} && end == key.data() + key.size()) {
     last_key_ = std::max(last_key_, number);
   }
-  batches_.push_back({std::string(key), std::move(*events), 0, 0});
+  const std::uint64_t first = next_;
+  next_ += events->size();
+  batches_.push_back({std::string(key), std::move(*events), 0, first});
   return core::ok();
 }
 
@@ -113,6 +115,8 @@ void Dedup::restored() {
     return std::pair(a.events.front().at, std::string_view(a.key)) <
            std::pair(b.events.front().at, std::string_view(b.key));
   });
+  index_ = SeenIndex();
+  next_ = 0;
   for (Batch& batch : batches_) {
     batch.first = next_;
     next_ += batch.events.size();

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <set>
 
 #include "app/log/logging.h"
 #include "core/telemetry.h"
@@ -79,42 +78,6 @@ TEST_F(RouteStageTest, WhatIsDueAtOnceIsToldBeforeTheNextTick) {
   const auto refusal = hand_over(nan_issue(), at(2ms));
   ASSERT_FALSE(refusal) << refusal->detail;
   EXPECT_EQ(notifications(stage_->take(at(3ms))), 1U);
-}
-
-// With very many open issues that table is as large as the router's own.
-TEST_F(RouteStageTest, WhichIssuesFireIsToldFromTheFirstQuestionOn) {
-  actions::FiringIssues firing;
-  stage_->show_in(&firing);
-  ASSERT_TRUE(stage_->open(at(0s)));
-  ASSERT_TRUE(stage_->restored(0, {}, at(0s)));
-  const auto tick = [&](core::Duration when) {
-    (void)stage_->tick({at(when), [](std::int32_t) { return true; },
-                        [](std::int32_t) { return std::optional<core::Duration>(); }});
-    (void)stage_->take(at(when));
-  };
-  core::Issue issue = nan_issue();
-  const std::string key = core::issue_key(issue.labels);
-  ASSERT_FALSE(hand_over(issue, at(1ms)));
-  tick(2ms);
-  EXPECT_FALSE(firing.wanted()) << "nobody has asked";
-  EXPECT_EQ(firing.fires(key, 1), std::nullopt);
-  EXPECT_TRUE(firing.rules_of(issue.run.uid, 1).empty());
-  tick(3ms);
-  EXPECT_EQ(firing.fires(key, 1), std::optional(true));
-  EXPECT_EQ(firing.rules_of(issue.run.uid, 1), (std::set<std::string>{"exploding_tensor"}));
-
-  issue.status = core::IssueStatus::resolved;
-  issue.event_id = "evt_2";
-  issue.starts_at = issue.time = at(3ms).wall;
-  issue.ends_at = at(4ms).wall;
-  ASSERT_FALSE(hand_over(issue, at(4ms)));
-  tick(5ms);
-  EXPECT_EQ(firing.fires(key, 1), std::optional(false)) << "it hears of what happens since";
-
-  ASSERT_TRUE(stage_->open(at(6ms)));
-  EXPECT_EQ(firing.fires(key, 1), std::nullopt) << "nothing is known until the state is read";
-  ASSERT_TRUE(stage_->restored(0, {}, at(7ms)));
-  EXPECT_EQ(firing.fires(key, 1), std::optional(false)) << "it is wanted: told with the start";
 }
 
 }  // namespace
