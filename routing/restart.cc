@@ -36,9 +36,9 @@ void restart(Tables& tables, Teller& teller, const Config& limits, WallTime now)
   tables.link();
   teller.start(now);
   close_unrouted(tables, teller, now);
-  const auto strayed =
-      tables.groups.start(now, limits.catchup_hold_max,
-                          [&](const Group& group) { return teller.passed_quietly(group, now); });
+  const auto strayed = tables.groups.start(now, limits.catchup_hold_max, [&](const Group& group) {
+    return teller.passed_quietly(group, now);
+  });
   for (const auto& entry : tables.groups.in_order()) {
     if (entry.second->route != nullptr) teller.arrange(*entry.second, now);
   }

@@ -45,7 +45,7 @@ void JournalPace::looked(std::size_t found, bool signs, Time now) {
   pause_ = std::min(pause_, longest);
   const bool for_others = for_others_ >= kMostlyForOthers && pause_ < kWithoutSigns;
   next_ = now + (for_others ? std::max(pause_, kForOthers) : pause_);
-  deaf_until_ = for_others              ? now + kForOthers
+  deaf_until_ = for_others               ? now + kForOthers
                 : pause_ < kWithoutSigns ? now + std::min(pause_, kSecond)
                                          : now;
   // 0.2, 1, 2, 4 … ms: a commit that is synced to a slow disk is seen within twice its time.

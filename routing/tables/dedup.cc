@@ -147,7 +147,8 @@ void Dedup::take(std::vector<StateRecord>& out) {
 void Dedup::snapshot(std::vector<StateRecord>& out) const {
   std::vector<StateRecord> records;
   records.reserve(batches_.size());
-  for (const Batch& batch : batches_) records.push_back({"seen/" + batch.key, write_seen_record(batch.events)});
+  for (const Batch& batch : batches_)
+    records.push_back({"seen/" + batch.key, write_seen_record(batch.events)});
   std::sort(records.begin(), records.end(),
             [](const StateRecord& a, const StateRecord& b) { return a.key < b.key; });
   std::move(records.begin(), records.end(), std::back_inserter(out));

@@ -98,10 +98,6 @@ bool RouteTree::visit(std::size_t node, Walk& walk) const {
   return true;
 }
 
-void RouteTree::match(const core::Labels& labels, std::vector<const Route*>& out) const {
-  match([&](std::string_view name) -> std::string_view { return labels.get(name); }, out);
-}
-
 void RouteTree::match(ValueOf value_of, std::vector<const Route*>& out) const {
   out.clear();
   Walk walk;

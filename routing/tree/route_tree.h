@@ -72,11 +72,10 @@ class RouteTree {
                                        const std::vector<RuleActions>& rule_actions,
                                        std::vector<Integration> integrations);
 
+  /// The value of a label; empty where there is none.
+  using ValueOf = core::FunctionRef<std::string_view(std::string_view name)>;
   /// Leaves that the labels reach: routes of rule actions first, then the tree in its order. `out`
   /// is cleared; the pointers live as long as the tree.
-  void match(const core::Labels& labels, std::vector<const Route*>& out) const;
-  /// The same of labels that are kept in another way: `value_of(name)` is empty where there is none.
-  using ValueOf = core::FunctionRef<std::string_view(std::string_view name)>;
   void match(ValueOf value_of, std::vector<const Route*>& out) const;
   [[nodiscard]] Explanation explain(const core::Labels& labels) const;
 
