@@ -10,11 +10,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::int64_t kBegin = 1'790'000'000;  // seconds, UTC: the first row
+constexpr std::int64_t kAgesBegin = 1'790'000'000;  // seconds, UTC: the first row
 constexpr auto kDay = 24h;
 
 core::WallTime after_begin(core::Duration age) {
-  return core::WallTime(std::chrono::seconds(kBegin)) + age;
+  return core::WallTime(std::chrono::seconds(kAgesBegin)) + age;
 }
 
 using Row = std::pair<std::int64_t, double>;
@@ -30,13 +30,13 @@ class SeriesAgeingTest : public SeriesFolder {
     store_->name(of.run, kind, {5, "loss", core::Role::loss, "", -1});
     for (std::int64_t x = from; x < to; ++x) {
       std::vector<double> values(columns_of(kind).size(), 0.0);
-      const double micros = static_cast<double>(kBegin + x * 60) * 1e6;
+      const double micros = static_cast<double>(kAgesBegin + x * 60) * 1e6;
       const double value = x % 997 == 5 ? std::nan("") : std::ldexp(double(chance_() % 4096), -10);
       values[0] = value;
       if (values.size() > 1) values[1] = micros;
       if (kind == FamilyKind::span) values[0] = values[1] = micros;
       store_->add(of, kind, 5, core::Mode::train,
-                  kind == FamilyKind::system ? (kBegin + x * 60) * 1000 : x, values);
+                  kind == FamilyKind::system ? (kAgesBegin + x * 60) * 1000 : x, values);
       store_->heard(of.run, static_cast<std::int64_t>(micros));
       rows_.emplace_back(x, value);
       if (x % 700 == 699) {
@@ -189,8 +189,8 @@ TEST_F(SeriesAgeingTest, AShortRunKeepsItsBuckets) {
   EXPECT_EQ(told(ask->buckets(line, kValueColumn, 0, 100, line.k0)),
             told(directly(0, 100, line.k0)));
   EXPECT_EQ(*ask->last(line, kValueColumn), rows_.back().second);
-  EXPECT_EQ(*ask->last(line, kTimeColumn), static_cast<double>(kBegin + 99 * 60) * 1e6);
-  EXPECT_EQ(*ask->first(line, kTimeColumn), static_cast<double>(kBegin) * 1e6);
+  EXPECT_EQ(*ask->last(line, kTimeColumn), static_cast<double>(kAgesBegin + 99 * 60) * 1e6);
+  EXPECT_EQ(*ask->first(line, kTimeColumn), static_cast<double>(kAgesBegin) * 1e6);
   expect_sound();
   // Their lowest buckets go too, at their age; wider ones stay.
   age(kDay * 31);
@@ -220,7 +220,7 @@ TEST_F(SeriesAgeingTest, SamplesOfADayGoAndTheirBucketsStay) {
   age(kDay * 3);
   auto ask = reader();
   const FamilyLine line = family(*ask, FamilyKind::system);
-  const std::int64_t cutoff = kBegin * 1000 + 2 * day;
+  const std::int64_t cutoff = kAgesBegin * 1000 + 2 * day;
   EXPECT_LE(line.kept_from[kRowsPart], cutoff);
   EXPECT_GT(line.kept_from[kRowsPart], cutoff - day / 2);
   EXPECT_EQ(count(ask->buckets(line, kValueColumn, 0, INT64_MAX, 40)), 3 * 24 * 60);
@@ -238,7 +238,7 @@ TEST_F(SeriesAgeingTest, SpansGoWhole) {
   EXPECT_TRUE(visit_spans(*ask, line, 0, INFINITY, 10'000, [&](const StoredSpan&) { ++spans; }));
   EXPECT_EQ(spans, 5000 - line.x_first);
   // Within a time that is kept, exactly those.
-  const auto micros = [](std::int64_t x) { return static_cast<double>(kBegin + x * 60) * 1e6; };
+  const auto micros = [](std::int64_t x) { return static_cast<double>(kAgesBegin + x * 60) * 1e6; };
   spans = 0;
   EXPECT_TRUE(visit_spans(*ask, line, micros(4800), micros(4900), 10'000,
                           [&](const StoredSpan&) { ++spans; }));
