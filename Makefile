@@ -19,7 +19,7 @@ export PRESET FUZZ_SECONDS
 export PYTHONDONTWRITEBYTECODE := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test unit contract integration e2e test-frameworks test-packages wheel deb install sanitize bench soak reference fuzz lint format \
+.PHONY: help demo build test unit contract integration e2e test-frameworks test-kubernetes test-packages wheel deb install sanitize bench soak reference fuzz lint format \
         docs image clean
 
 help: ## This list
@@ -59,6 +59,11 @@ test-frameworks: ## The hook on torch 2, Transformers, Lightning, XGBoost, JAX, 
 	@tools/setup wheel frameworks
 	@tools/build release --quiet tocsin tocsin_client_shared_standalone tocsin_engine_shared_standalone
 	@tools/frameworks
+
+test-kubernetes: ## Stops of runs in Kubernetes, against a real etcd, kube-apiserver and Job controller (compiled by Go, once)
+	@tools/setup test
+	@tools/build $(PRESET) --quiet tocsin tocsin_client_shared
+	@tools/kubernetes
 
 wheel: ## Two wheels in dist/: the hook `tocsin` and the program `tocsin-server` (docs/install.md)
 	@tools/setup wheel

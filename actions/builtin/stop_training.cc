@@ -147,6 +147,11 @@ class StopTraining final : public core::Action {
     if (const auto why = asked ? StopWaits::Why{} : reason_to_wait(issue); why.waits()) {
       return waits_.wait(command, issue, why);
     }
+    // Written again for workers that have started since: what was approved stays so.
+    if (const auto request = asked ? approvals_->find(command.command_id) : std::nullopt;
+        request && request->state == "approved") {
+      command = approved(std::move(command), request->decided_by);
+    }
     const auto answer = ledger_->reserve(command, cfg_.limit);
     if (answer.leave == StopLedger::Leave::held_back && cfg_.approval != "never") {
       return waits_.wait(command, issue, {beyond_limit(answer), {}});

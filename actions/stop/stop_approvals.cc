@@ -72,10 +72,11 @@ bool recovered(const StopRequest& request, const FiringIssues* firing) {
   return is_over(request.reason) && std::all_of(request.also.begin(), request.also.end(), is_over);
 }
 
-// What became of a request that nobody has decided; nullopt: it waits on.
+// What became of a request that nobody has decided; nullopt: it waits on. Words said before `heard`
+// have been read.
 std::optional<StopRequest> settled(const StopRequest& request, StopLedger& ledger,
                                    const std::optional<core::CurrentRun>& current,
-                                   const FiringIssues* firing, WallTime now) {
+                                   const FiringIssues* firing, WallTime now, WallTime heard) {
   if (request.state != "waiting") return std::nullopt;
   if (const auto who = ledger.who_asked(request.id)) {
     return core::decided(
@@ -88,7 +89,7 @@ std::optional<StopRequest> settled(const StopRequest& request, StopLedger& ledge
     return core::decided(request, "ended", "router", now);
   }
   if (recovered(request, firing)) return core::decided(request, "recovered", "router", now);
-  if (now < request.until) return std::nullopt;
+  if (now < request.until || heard < request.until) return std::nullopt;
   if (request.on_timeout == "proceed") {
     return core::decided(request, "approved", "approval_timeout", now);
   }
@@ -103,17 +104,18 @@ Command command_of(const StopRequest& request, const std::optional<core::Current
   Command out = stop_command(terms_from(request.terms), about, current, now);
   out.requested_by = "router";
   out.reason = request.reason;
-  if (const auto* args = core::as<core::ValueMap>(out.args)) {
-    core::ValueMap more = *args;
-    more.emplace_back("approved_by", request.decided_by);
-    out.args = std::move(more);
-  }
-  return out;
+  return approved(std::move(out), request.decided_by);
 }
 
 // A stop that comes later than it would have been in force is not what was approved.
 bool in_time(const StopRequest& request, WallTime now) {
   return request.decided_at && now < *request.decided_at + terms_from(request.terms).expires;
+}
+
+// Whoever writes that it waits has not heard the word: nobody asks again for what is over, unless it
+// had recovered.
+bool is_over(const StopRequest& kept) {
+  return kept.state != "waiting" && kept.state != "recovered";
 }
 
 core::Issue expired_issue(const StopRequest& request, std::string detail,
@@ -163,6 +165,11 @@ void StopApprovals::on_record(const std::string& id, std::optional<StopRequest> 
     requests_.erase(id);
   } else if (requests_.size() < kMostRequests || requests_.contains(id)) {
     core::StopRequest& kept = requests_[id];
+    if (request->state == "waiting" && is_over(kept)) {
+      overwritten_.insert(id);
+      return;
+    }
+    overwritten_.erase(id);
     if (request->state == "rejected" && kept.state != "rejected") rejected_.insert(id);
     kept = std::move(*request);
     if (suspected(kept) && kept.decided_at) {
@@ -221,6 +228,7 @@ struct StopApprovals::Turn {
   const std::string& cluster;
   WallTime now;
   const FiringIssues* firing;
+  WallTime heard;
 
   /// A word was given, and no command is written yet.
   void write_stop(StopRequest& request, Due& out) const;
@@ -228,13 +236,19 @@ struct StopApprovals::Turn {
 
 StopApprovals::Due StopApprovals::due(StopLedger& ledger, const Find& find,
                                       const std::string& cluster, WallTime now,
-                                      const FiringIssues* firing) {
+                                      const FiringIssues* firing, std::optional<WallTime> heard) {
   Due out;
-  const Turn turn{ledger, find, cluster, now, firing};
+  const Turn turn{ledger, find, cluster, now, firing, heard.value_or(now)};
   const core::MutexLock lock(mutex_);
   // Of what is older the topic may no longer say whether its command was written.
   std::erase_if(requests_,
                 [&](const auto& one) { return now - one.second.asked_at > kRequestKept; });
+  for (const std::string& id : overwritten_) {
+    if (const auto kept = requests_.find(id); kept != requests_.end()) {
+      out.decided.push_back(kept->second);
+    }
+  }
+  overwritten_.clear();
   for (auto& [id, request] : requests_) {
     // Said again after a restart: its event id is the same.
     if (rejected_.erase(id) > 0 && request.decided_at && now - *request.decided_at < kNews &&
@@ -252,7 +266,7 @@ void StopApprovals::follow(StopRequest& request, const Turn& turn, Due& out) {
   const auto current = turn.find(request.run.uid);
   // A quorum is nobody's business, and a suspected rule is told of once.
   const bool was_told = request.quorum.is_null() && !suspected(request);
-  if (auto now_is = settled(request, turn.ledger, current, turn.firing, now)) {
+  if (auto now_is = settled(request, turn.ledger, current, turn.firing, now, turn.heard)) {
     if (suspected(request)) cleared_[request.reason.rule] = now;
     request = std::move(*now_is);
     out.decided.push_back(request);
@@ -353,6 +367,15 @@ core::Issue stop_waits_issue(const StopRequest& request, const std::string& clus
   return out;
 }
 
+core::Command approved(core::Command command, const std::string& by) {
+  if (const auto* args = core::as<core::ValueMap>(command.args)) {
+    core::ValueMap more = *args;
+    more.emplace_back("approved_by", by);
+    command.args = std::move(more);
+  }
+  return command;
+}
+
 core::Issue stop_waits_over(const StopRequest& request, const std::string& cluster) {
   core::Issue out = issue_of(request, cluster);
   out.event_id = core::make_id(
@@ -364,7 +387,8 @@ core::Issue stop_waits_over(const StopRequest& request, const std::string& clust
                    : request.state == "ended"     ? core::Resolution::job_ended
                    : request.state == "recovered" ? core::Resolution::recovered
                                                   : core::Resolution::manual;
-  out.time = request.decided_at.value_or(request.until);
+  // Whoever decides may have a slow clock: an end is never before its start.
+  out.time = std::max(request.decided_at.value_or(request.until), out.starts_at);
   out.ends_at = out.time;
   out.summary = "The stop of " + run_name(request) + " (attempt " +
                 std::to_string(request.run.attempt) + ") was " + how_decided(request) + ".";

@@ -48,9 +48,10 @@ class StopApprovals {
   /// What follows by now. Only for the leader, once it has read everything: a command is made where a
   /// word was given and none was written yet, and its time has not passed.
   /// `firing`: a stop whose issues have all recovered is cancelled, and one whose quorum is there goes on;
-  /// null: nobody knows what fires.
+  /// null: nobody knows what fires. `heard`: words said before it have been read, nullopt: all; what time
+  /// decides is decided once the words said in time are known.
   Due due(StopLedger& ledger, const Find& find, const std::string& cluster, core::WallTime now,
-          const FiringIssues* firing = nullptr);
+          const FiringIssues* firing = nullptr, std::optional<core::WallTime> heard = std::nullopt);
   /// Words by which a command in a message names where records lie.
   void name_place(std::vector<std::string> place) { place_ = std::move(place); }
 
@@ -62,12 +63,15 @@ class StopApprovals {
 
   mutable core::Mutex mutex_;
   std::map<std::string, core::StopRequest> requests_ GUARDED_BY(mutex_);
+  std::set<std::string> overwritten_ GUARDED_BY(mutex_);  // by who had not read the word: written again
   std::set<std::string> rejected_ GUARDED_BY(mutex_);  // people are to hear that it waits no more
   // Rules of which a suspected stop was decided → when: people are to hear once none waits.
   std::map<std::string, core::WallTime> cleared_ GUARDED_BY(mutex_);
   std::vector<std::string> place_;  // set before others use it
 };
 
+/// The same command, with who has approved it.
+core::Command approved(core::Command command, const std::string& by);
 /// The issue by which people hear that a stop waits: `commands` name it. It is over once somebody has
 /// decided, or the attempt has ended.
 core::Issue stop_waits_issue(const core::StopRequest& request, const std::string& cluster,

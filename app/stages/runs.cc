@@ -8,6 +8,11 @@
 #include "ingest/ingest.h"
 
 namespace tocsin::app {
+namespace {
+
+constexpr std::int32_t kWordsPartition = 0;  // the partition of all words
+
+}  // namespace
 
 RunsStage::RunsStage(RunBoard& board, actions::StopLedger& ledger,
                      actions::StopApprovals& approvals, actions::ProfileLedger& profiles,
@@ -98,10 +103,10 @@ std::optional<Refusal> RunsStage::note_request(const core::RecordView& record) {
   return std::nullopt;
 }
 
-void RunsStage::follow_words(core::WallTime now) {
+void RunsStage::follow_words(core::WallTime now, core::WallTime heard) {
   auto due = approvals_.due(
-      ledger_, [this](const core::RunUid& run) { return board_.find(run); }, cluster_, now,
-      firing_);
+      ledger_, [this](const core::RunUid& run) { return board_.find(run); }, cluster_, now, firing_,
+      heard);
   for (const auto& request : due.decided) words_.push_back(core::stop_request_record(request));
   for (const auto& issue : due.issues) words_.push_back(ingest::encode_issue(issue));
   for (auto& command : due.commands) allowed_.push_back(std::move(command));
@@ -149,7 +154,8 @@ std::optional<core::Duration> RunsStage::tick(const StageTick& tick) {
                                     [&](std::int32_t one) { return tick.live(one); }));
   }
   if (board_.complete() && leads_()) {
-    follow_words(tick.now.wall);
+    const auto read = tick.read_until(kWordsPartition).value_or(core::Duration::zero());
+    follow_words(tick.now.wall, tick.now.wall - (tick.now.steady - read));
     steer_again(tick.now.wall);
     for (auto& later : muster_.due(tick.now.wall)) {
       if (auto command = ledger_.put_off(std::move(later))) again_.push_back(*std::move(command));

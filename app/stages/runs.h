@@ -38,7 +38,7 @@ class RunsStage final : public Stage {
 
  private:
   std::optional<Refusal> note_request(const core::RecordView& record);
-  void follow_words(core::WallTime now);
+  void follow_words(core::WallTime now, core::WallTime heard);
   void ask_again(const core::Ack& ack, core::WallTime now);
   void steer_again(core::WallTime now);
 

@@ -1,69 +1,19 @@
 """Runs that do not answer are ended by the platform that runs them: by the leader, once, and never another one."""
 import json
 import os
-import subprocess
-import sys
-import textwrap
 import time
-
-import pytest
 
 from tests.fakes.kubernetes import Kubernetes
 from tests.fakes.ray import Ray
 from tests.fakes.sagemaker import SageMaker
 from tests.fakes.slurm_programs import SlurmPrograms
 from tests.fakes.slurmrestd import Slurmrestd
+from tests.support import unwilling_run
 from tests.support.on_call import changes
-from tests.support.program import BUILD, ROOT, run_cli
+from tests.support.program import run_cli
+from tests.support.unwilling_run import PRIVATE, config_of, in_job, issues_of, wait_until
 
-CONFIG = """
-transport: {{journal: {journal}}}
-rules: [{{use: exploding_tensor, actions: [stop]}}]
-receivers: {{stop: {{stop_training: {{armed: true, mode: stop, grace: 5s, deadline: {{ack: {ack}}}{more}}}}}}}
-platforms: {{{platforms}}}
-http: {{listen: '127.0.0.1:0'}}
-"""
-PRIVATE = "allow_private: [127.0.0.0/8]"
-
-SCRIPT = """
-import sys, time
-import tocsin
-hook = tocsin.watch(run="r", job="bert")
-for step in range(3000):
-    hook.log(loss=float("nan") if step >= 5 else 1.0)
-    hook.step()
-    if {asks} and hook.should_stop():
-        hook.acknowledge_stop()
-        hook.close(outcome="stopped_by_rule")
-        sys.exit(tocsin.EXIT_STOPPED)
-    time.sleep(0.02)
-"""
-
-
-@pytest.fixture
-def train(tmp_path):
-    running = []
-
-    def start(environment, asks=False):
-        path = tmp_path / "train.py"
-        path.write_text(textwrap.dedent(SCRIPT.format(asks=asks)))
-        everything = {**os.environ, "TOCSIN_OUT": str(tmp_path / "journal"), "PYTHONPATH": str(ROOT / "python"),
-                      "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0")), **environment}
-        running.append(subprocess.Popen([sys.executable, path], env=everything))
-        return running[-1]
-
-    yield start
-    for one in running:
-        one.kill()
-        one.wait(10)
-
-
-def in_job(uid, name="bert"):
-    return {"TOCSIN_K8S_JOB_UID": uid, "TOCSIN_K8S_JOB": name, "TOCSIN_K8S_NAMESPACE": "ml", "POD_NAME": f"{name}-0"}
-
-
-def config_of(tmp_path, platforms, ack="1s", more=""):
-    return CONFIG.format(journal=tmp_path / "journal", platforms=platforms, ack=ack, more=more)
+train = unwilling_run.train
 
 
 def kubernetes_section(fake):
@@ -72,12 +22,6 @@ def kubernetes_section(fake):
 
 def patches(fake):
     return [one for one in fake.requests if one["method"] == "PATCH"]
-
-
-def issues_of(tmp_path, rule):
-    code, out, _ = run_cli("issues", "list", "--all", "--from", tmp_path / "journal", "-o", "json")
-    assert code == 0, out
-    return [one for one in json.loads(out) if one.get("rule", one.get("labels", {}).get("rule")) == rule]
 
 
 def test_a_run_that_does_not_answer_is_stopped_by_kubernetes(server, tmp_path, train):
@@ -304,15 +248,6 @@ def waiting(tmp_path):
     code, out, err = run_cli("stops", "list", "--from", tmp_path / "journal", "-o", "json")
     assert code == 0, err
     return [one for one in json.loads(out) if one["state"] == "awaiting_approval"]
-
-
-def wait_until(found, timeout=20):
-    end = time.monotonic() + timeout
-    while time.monotonic() < end:
-        if result := found():
-            return result
-        time.sleep(0.2)
-    raise AssertionError("it did not come")
 
 
 def test_a_stop_waits_for_a_word_across_kill_9(server, tmp_path, train):

@@ -1,4 +1,4 @@
-"""An API server of Kubernetes, as far as stopping jobs needs it.
+"""An API server of Kubernetes, as far as stopping jobs needs it. What it says is what kube-apiserver 1.36 says (tests/kubernetes).
 
 Contract: Kubernetes API reference, "Job v1 batch", "DeleteOptions v1", "Status v1" (reasons NotFound, Invalid, Conflict, Unauthorized,
 Forbidden); RFC 6902 for patches: a `test` that does not hold answers 422 and changes nothing; API concepts: preconditions.uid answers 409;
@@ -26,7 +26,7 @@ QUEUE = "kueue.x-k8s.io/queue-name"
 
 def status(code, reason, message, name=""):
     return Refused(code, {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code, "message": message,
-                          "details": {"name": name}}, f"{code} {reason}: {message}")
+                          "details": {"name": name} if name else {}}, f"{code} {reason}: {message}")
 
 
 class Kubernetes(FarSide):
@@ -78,12 +78,14 @@ class Kubernetes(FarSide):
         if verb is None:
             raise status(405, "MethodNotAllowed", method)
         if verb not in self.may:
-            raise status(403, "Forbidden", f'{found[3]} "{found[4]}" is forbidden: cannot {verb}', found[4])
+            group = found[1].split("/")[1]
+            raise status(403, "Forbidden", f'{found[3]}.{group} "{found[4]}" is forbidden: User "system:serviceaccount:tocsin:tocsin" cannot {verb} '
+                         f'resource "{found[3]}" in API group "{group}" in the namespace "{found[2]}"', found[4])
         self._time_passes()
         if verb == "list":
             return 200, {"kind": "WorkloadList", "items": self._listed(found[1], found[2], found[3], query)}
         if at not in self.objects:
-            raise status(404, "NotFound", f'{found[3]} "{found[4]}" not found', found[4])
+            raise status(404, "NotFound", f'{found[3]}.{found[1].split("/")[1]} "{found[4]}" not found', found[4])
         if verb == "get":
             return 200, copy.deepcopy(self.objects[at])
         if verb == "patch":
@@ -122,11 +124,11 @@ class Kubernetes(FarSide):
         *way, last = [part.replace("~1", "/").replace("~0", "~") for part in one["path"].split("/")[1:]]
         for part in way:
             if not isinstance(target, dict) or part not in target:
-                raise status(422, "Invalid", f"the server rejected our request: missing path {one['path']}", name)
+                raise status(422, "Invalid", "the server rejected our request due to an error in our request")
             target = target[part]
         if one["op"] == "test":
             if target.get(last) != one["value"]:
-                raise status(422, "Invalid", "the server rejected our request due to an error in our request", name)
+                raise status(422, "Invalid", "the server rejected our request due to an error in our request")
         else:
             target[last] = one["value"]
 
@@ -187,7 +189,8 @@ class Kubernetes(FarSide):
         if wanted is None:
             self.refused.append((at[3], "a deletion without a precondition"))
         elif wanted != self.objects[at]["metadata"]["uid"]:
-            raise status(409, "Conflict", "the UID in the precondition does not match", at[3])
+            raise status(409, "Conflict", f'Operation cannot be fulfilled on {at[2]} "{at[3]}": the UID in the precondition ({wanted}) does not match '
+                         f"the UID in record ({self.objects[at]['metadata']['uid']}). The object might have been deleted and then recreated", at[3])
         one = self.objects[at]
         if "deletionTimestamp" not in one["metadata"]:
             one["metadata"]["deletionTimestamp"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "tests/simulation/approvals.h"
 #include "tests/simulation/broker_log.h"
 #include "tests/simulation/incidents.h"
 #include "tests/simulation/launch_log.h"
@@ -27,6 +28,7 @@ class Checker {
     ends();
     leftovers();
     for (std::string& one : incident_problems(world_)) wrong(std::move(one));
+    for (std::string& one : approval_problems(world_)) wrong(std::move(one));
     return std::move(findings_);
   }
 
@@ -65,10 +67,10 @@ class Checker {
       }
       const auto* issue = std::get_if<core::Issue>(&decoded->event);
       if (issue == nullptr) continue;
-      // The first two are said by whoever reads the acks or decides on stops, at least once, always
+      // The first three are said by whoever reads the acks or decides on stops, at least once, always
       // with the same id; the others are made of the faults themselves, not of what a run did.
       if (issue->rule == "stop_failed" || issue->rule == "stop_suspect" ||
-          issue->rule.starts_with("delivery_")) {
+          issue->rule == "stop_waits" || issue->rule.starts_with("delivery_")) {
         continue;
       }
       // It was taken for ended, and heard of again.

@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/stop_request.h"
+#include "core/topics.h"
 #include "ingest/ingest.h"
 
 namespace tocsin::simulation {
@@ -25,6 +27,10 @@ std::string_view to_string(Mutation mutation) noexcept {
       return "forget_ahead";
     case Mutation::trust_wall_clock:
       return "trust_wall_clock";
+    case Mutation::stop_unasked:
+      return "stop_unasked";
+    case Mutation::forget_words:
+      return "forget_words";
   }
   return "";
 }
@@ -41,7 +47,17 @@ class BadPublisher final : public core::RecordPublisher {
   BadPublisher(Mutation mutation, std::unique_ptr<core::RecordPublisher> inner)
       : mutation_(mutation), inner_(std::move(inner)) {}
 
-  core::Status publish(const core::OutRecord& record) override { return inner_->publish(record); }
+  core::Status publish(const core::OutRecord& record) override {
+    if (mutation_ != Mutation::stop_unasked || !record.key.starts_with(core::kApprovalPrefix)) {
+      return inner_->publish(record);
+    }
+    core::OutRecord wrong = record;
+    constexpr std::string_view kWaits = "\"state\":\"waiting\"";
+    if (const auto at = wrong.value->find(kWaits); at != std::string::npos) {
+      wrong.value->replace(at, kWaits.size(), "\"state\":\"approved\"");
+    }
+    return inner_->publish(wrong);
+  }
   core::Status flush(std::chrono::milliseconds timeout) override { return inner_->flush(timeout); }
   bool write_ahead(const core::OutRecord& record) override {
     if (mutation_ == Mutation::forget_ahead && ++ahead_ % 3 == 0) return true;
@@ -124,14 +140,21 @@ class WallClockOnly final : public core::Clock {
   const core::Clock& inner_;
 };
 
-/// Everything as the stage inside has it, but for what is read back.
+/// Everything as the stage inside has it, but for what is read back, or was said before it began.
 class Forgetful final : public app::Stage {
  public:
-  explicit Forgetful(std::unique_ptr<app::Stage> inner) : inner_(std::move(inner)) {}
+  Forgetful(Mutation mutation, std::unique_ptr<app::Stage> inner)
+      : mutation_(mutation), inner_(std::move(inner)) {}
 
   [[nodiscard]] const app::StageWiring& wiring() const override { return inner_->wiring(); }
-  core::Status open(const app::Instant& now) override { return inner_->open(now); }
-  core::Status restore(std::int32_t, const core::RecordView&) override { return core::ok(); }
+  core::Status open(const app::Instant& now) override {
+    opened_ = now.steady;
+    return inner_->open(now);
+  }
+  core::Status restore(std::int32_t partition, const core::RecordView& record) override {
+    if (mutation_ == Mutation::forget_finished) return core::ok();
+    return inner_->restore(partition, record);
+  }
   core::Result<std::vector<core::Position>> restored(std::int32_t partition,
                                                      std::span<const core::Position> committed,
                                                      const app::Instant& now) override {
@@ -142,6 +165,12 @@ class Forgetful final : public app::Stage {
   }
   std::optional<app::Refusal> handle(const core::RecordView& record,
                                      const app::StageContext& context) override {
+    const bool is_word = record.topic == core::topic::kRouterControl &&
+                         record.text().find("\"decided_by\":") != std::string_view::npos;
+    if (mutation_ == Mutation::forget_words && is_word &&
+        context.now.steady - opened_ < std::chrono::seconds(2)) {
+      return std::nullopt;
+    }
     return inner_->handle(record, context);
   }
   std::optional<core::Duration> tick(const app::StageTick& tick) override {
@@ -160,14 +189,17 @@ class Forgetful final : public app::Stage {
   [[nodiscard]] bool busy() const override { return inner_->busy(); }
 
  private:
+  Mutation mutation_;
   std::unique_ptr<app::Stage> inner_;
+  core::Duration opened_{};  // steady
 };
 
 }  // namespace
 
 std::unique_ptr<ingest::Transport> mutate(Mutation mutation, ingest::Transport& inner) {
   if (mutation == Mutation::none || mutation == Mutation::drop_fence ||
-      mutation == Mutation::forget_finished || mutation == Mutation::trust_wall_clock) {
+      mutation == Mutation::forget_finished || mutation == Mutation::trust_wall_clock ||
+      mutation == Mutation::forget_words) {
     return nullptr;
   }
   return std::make_unique<BadTransport>(mutation, inner);
@@ -179,8 +211,11 @@ std::unique_ptr<core::Clock> mutate(Mutation mutation, const core::Clock& inner)
 }
 
 std::unique_ptr<app::Stage> mutate(Mutation mutation, std::unique_ptr<app::Stage> inner) {
-  if (mutation != Mutation::forget_finished || inner->wiring().name != "deliver") return inner;
-  return std::make_unique<Forgetful>(std::move(inner));
+  const std::string& name = inner->wiring().name;
+  const bool is_wrong = (mutation == Mutation::forget_finished && name == "deliver") ||
+                        (mutation == Mutation::forget_words && name == "runs");
+  if (!is_wrong) return inner;
+  return std::make_unique<Forgetful>(mutation, std::move(inner));
 }
 
 }  // namespace tocsin::simulation

@@ -19,12 +19,15 @@ enum class Mutation {
   resolve_twice,             // what was resolved is resolved again
   forget_ahead,              // of what went ahead of a commit, some is never there
   trust_wall_clock,          // loops measure time by the clock that jumps
+  stop_unasked,              // a stop that is to wait for a word is written down as approved
+  forget_words,              // who starts does not read the words that were said before
 };
 inline constexpr Mutation kMutations[] = {
-    Mutation::drop_fence,      Mutation::positions_before_records,
-    Mutation::forget_finished, Mutation::skip_snapshot_piece,
-    Mutation::resolve_twice,   Mutation::forget_ahead,
-    Mutation::trust_wall_clock};
+    Mutation::drop_fence,       Mutation::positions_before_records,
+    Mutation::forget_finished,  Mutation::skip_snapshot_piece,
+    Mutation::resolve_twice,    Mutation::forget_ahead,
+    Mutation::trust_wall_clock, Mutation::stop_unasked,
+    Mutation::forget_words};
 std::string_view to_string(Mutation mutation) noexcept;
 
 /// The transport with the mistake around `inner`; null when this mistake is not one of transports.

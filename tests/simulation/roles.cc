@@ -25,7 +25,10 @@ constexpr const char* kReceivers =
     "  backup: {webhook: {url: 'https://backup.example.com/'}}\n"
     "  stop:\n"
     "    stop_training:\n"
-    "      {armed: true, mode: stop, deadline: {ack: 5s, graceful: 10s, total: 30s}, grace: 5s}\n";
+    "      armed: true\n"
+    "      mode: stop\n"
+    "      deadline: {ack: 5s, graceful: 10s, total: 30s}\n"
+    "      grace: 5s\n";
 
 void parse(const std::string& yaml, const std::function<void(config::Reader&)>& read) {
   config::Diagnostics diagnostics;
@@ -38,13 +41,15 @@ void parse(const std::string& yaml, const std::function<void(config::Reader&)>& 
   if (!diagnostics.items().empty()) std::abort();
 }
 
-const actions::ReceiversConfig& receivers_config() {
-  static const actions::ReceiversConfig config = [] {
-    actions::ReceiversConfig out;
-    parse(kReceivers, [&](config::Reader& root) { actions::read_receivers(root, out); });
-    return out;
-  }();
-  return config;
+actions::ReceiversConfig receivers_config(const ApprovalPlan& approvals) {
+  std::string yaml = kReceivers;
+  if (approvals.words > 0) {
+    yaml += "      approval: always\n      approval_timeout: " + core::to_text(approvals.timeout) +
+            "\n      on_approval_timeout: " + (approvals.proceed ? "proceed" : "cancel") + "\n";
+  }
+  actions::ReceiversConfig out;
+  parse(yaml, [&](config::Reader& root) { actions::read_receivers(root, out); });
+  return out;
 }
 
 class SimulatedProcesses final : public actions::ProcessControl {
@@ -83,10 +88,11 @@ void build_leader(Process& process, const RoleParts& parts, Random random) {
   auto& board = process.keep(std::make_unique<app::RunBoard>());
   auto& ledger = process.keep(std::make_unique<actions::StopLedger>());
   auto& approvals = process.keep(std::make_unique<actions::StopApprovals>());
+  auto& firing = process.keep(std::make_unique<actions::FiringIssues>());
   auto& profiles = process.keep(std::make_unique<actions::ProfileLedger>());
   auto& chance = process.keep(std::make_unique<Random>(random));
   app::AppConfig config;
-  config.receivers = receivers_config();
+  config.receivers = receivers_config(parts.scenario->approvals);
   actions::Environment environment;
   environment.clock = process.ground().clock;
   environment.log = &log;
@@ -94,6 +100,7 @@ void build_leader(Process& process, const RoleParts& parts, Random random) {
   environment.host = kHost;
   environment.stops = &ledger;
   environment.approvals = &approvals;
+  environment.firing = &firing;
   environment.profiles = &profiles;
   environment.current_run = [&board](const core::RunUid& run) { return board.find(run); };
   auto built = app::ActionSet::build(config, process.transport(), environment);
@@ -102,7 +109,10 @@ void build_leader(Process& process, const RoleParts& parts, Random random) {
   process.lead();
   const auto leads = [&process] { return process.leads(); };
 
-  process.add(std::make_unique<app::RunsStage>(board, ledger, approvals, profiles, "", leads));
+  auto runs = std::make_unique<app::RunsStage>(board, ledger, approvals, profiles,
+                                               environment.cluster, leads);
+  runs->look_at(&firing);
+  process.add(mutate(parts.mutation, std::move(runs)));
   app::RouteOptions route;
   route.route = *parts.route;
   route.inhibit_rules = parts.scenario->inhibit_rules;
@@ -111,8 +121,10 @@ void build_leader(Process& process, const RoleParts& parts, Random random) {
     return notification.type == "stop_training" ? actions.render(notification)
                                                 : core::Result<std::string>(std::string("{}"));
   };
-  process.add(
-      std::make_unique<app::RouteStage>(route, &board, render, app::ShowAgain(), log, telemetry));
+  auto router =
+      std::make_unique<app::RouteStage>(route, &board, render, app::ShowAgain(), log, telemetry);
+  router->show_in(&firing);
+  process.add(std::move(router));
   app::DeliverOptions deliver;
   deliver.lanes = actions::lane_options(config.receivers, "");
   for (auto& lane : deliver.lanes) {

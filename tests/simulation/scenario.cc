@@ -171,6 +171,14 @@ Scenario scenario_of(std::uint64_t seed) {
   people(Random(Random(seed ^ 0xAC4ED6E5ULL).next()), out);
   Random quiet(Random(seed ^ 0x51E9CE5ULL).next());
   if (quiet.chance(0.3)) out.silences = quiet.real() * 0.01;
+  Random words(Random(seed ^ 0xA9920BA1ULL).next());
+  if (out.stops && words.chance(0.5)) {
+    out.approvals.words = 0.002 + words.real() * 0.05;
+    out.approvals.timeout = words.chance(0.3)
+                                ? core::Duration(5min)
+                                : words.between(core::Duration(2s), core::Duration(60s));
+    out.approvals.proceed = words.chance(0.4);
+  }
   return out;
 }
 
@@ -204,6 +212,10 @@ std::string describe(const Scenario& scenario) {
   if (scenario.route.further.on_failure) text += ", a backup";
   if (scenario.acks > 0) text += ", people acknowledge";
   if (scenario.silences > 0) text += ", people silence";
+  if (scenario.approvals.words > 0) {
+    text += ", stops wait " + core::to_text(scenario.approvals.timeout) + " for a word, then " +
+            (scenario.approvals.proceed ? "proceed" : "are cancelled");
+  }
   if (scenario.faults.reload > 0) text += ", reloads";
   if (scenario.faults.clock_hour > 0) text += ", a clock that jumps by hours";
   if (scenario.route.group_wait && scenario.route.group_interval) {

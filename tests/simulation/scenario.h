@@ -66,6 +66,13 @@ struct FaultRates {
   double retention = 0;
 };
 
+/// Stops wait for a person's word.
+struct ApprovalPlan {
+  double words = 0;  // share of turns in which somebody looks at what waits; 0: stops do not wait
+  core::Duration timeout = std::chrono::seconds(30);
+  bool proceed = false;  // when nobody has said a word by then
+};
+
 struct Scenario {
   std::uint64_t seed = 0;
   /// What may be awaited of time plays no part: grace periods are longer than the world, so that
@@ -78,9 +85,10 @@ struct Scenario {
   bool agent = false;       // the node's agent sweeps, and tells of processes that end
   bool eager = false;
   bool markers = true;
-  double acks = 0;             // share of turns in which people acknowledge, or take that back
-  double silences = 0;         // share of turns in which people silence a rule, or end that
-  bool at_least_once = false;  // evaluators commit without transactions
+  double acks = 0;      // share of turns in which people acknowledge, or take that back
+  double silences = 0;  // share of turns in which people silence a rule, or end that
+  ApprovalPlan approvals;
+  bool at_least_once = false;                        // evaluators commit without transactions
   core::Duration length = std::chrono::seconds(60);  // faults end then
   std::vector<RunPlan> runs;
   std::string rules;  // YAML list

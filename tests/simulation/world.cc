@@ -48,7 +48,9 @@ World::World(Scenario scenario, Mutation mutation, bool print)
       node_agent_({&broker_, &clock_, &trace_, &scenario_}, ranks_, late_.fork()),
       people_(broker_, clock_, trace_, reload_.fork(), scenario_.acks),
       silencers_(broker_, clock_, trace_, Random(scenario_.seed ^ 0x51E9CE6ULL),
-                 scenario_.silences) {
+                 scenario_.silences),
+      deciders_(broker_, clock_, trace_, Random(scenario_.seed ^ 0xA9920BA5ULL),
+                scenario_.approvals.words) {
   roles_.scenario = &scenario_;
   roles_.route = &scenario_.route;
   roles_.mutation = mutation_;
@@ -158,6 +160,7 @@ void World::move_time(core::Duration most) {
 
 void World::turn() {
   note_commands();
+  deciders_.look();
   for (auto& rank : ranks_) {
     rank->step();
     rank->read_commands(stopped_);
@@ -195,6 +198,7 @@ void World::run() {
     do_harm();
     people_.step();
     silencers_.step();
+    deciders_.step();
     turn();
   }
   trace_.say("world", "calm: no more faults");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/simulation/broker.h"
+#include "tests/simulation/deciders.h"
 #include "tests/simulation/mutations.h"
 #include "tests/simulation/node_agent.h"
 #include "tests/simulation/people.h"
@@ -39,6 +40,7 @@ class World {
   [[nodiscard]] const Receivers& receivers() const { return receivers_; }
   [[nodiscard]] const People& people() const { return people_; }
   [[nodiscard]] const Silencers& silencers() const { return silencers_; }
+  [[nodiscard]] const Deciders& deciders() const { return deciders_; }
   /// When the faults were over, by the wall clock.
   [[nodiscard]] core::WallTime calm_since() const { return calm_since_; }
   [[nodiscard]] const std::vector<Stopped>& stopped() const { return stopped_; }
@@ -83,6 +85,7 @@ class World {
   NodeAgent node_agent_;
   People people_;
   Silencers silencers_;
+  Deciders deciders_;
   std::vector<std::unique_ptr<Process>> processes_;
   std::vector<StoredRecord> expired_;                              // telemetry that retention took
   std::map<std::string, core::Duration, std::less<>> away_until_;  // client → steady

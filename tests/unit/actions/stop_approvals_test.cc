@@ -30,9 +30,10 @@ core::StopRequest a_request() {
 }
 
 struct Desk {
-  StopApprovals::Due at(core::Duration after) {
+  StopApprovals::Due at(core::Duration after, std::optional<core::Duration> heard = std::nullopt) {
     return approvals.due(
-        ledger, [this](const core::RunUid&) { return run; }, "c1", kStart + after);
+        ledger, [this](const core::RunUid&) { return run; }, "c1", kStart + after, nullptr,
+        kStart + heard.value_or(after));
   }
   void hear(const core::StopRequest& request) { approvals.on_record(request.id, request); }
   StopApprovals approvals;
@@ -122,6 +123,57 @@ TEST(StopApprovals, WithoutAWordItIsNotStoppedAndTold) {
   request.on_timeout = "proceed";
   bold.hear(request);
   EXPECT_EQ(bold.at(30min).commands.size(), 1u);
+}
+
+// Whoever adds a reason to a request may not have read the word yet.
+TEST(StopApprovals, AWordThatWasOverwrittenStandsAndIsWrittenAgain) {
+  for (const char* word : {"rejected", "approved", "expired"}) {
+    Desk desk;
+    desk.hear(a_request());
+    desk.hear(core::decided(a_request(), word, "ada", kStart + 5min));
+    desk.hear(a_request());
+    const auto due = desk.at(5min);
+    EXPECT_EQ(desk.approvals.find(a_request().id)->state, word);
+    ASSERT_EQ(due.decided.size(), 1U) << word;
+    EXPECT_EQ(due.decided[0].state, word);
+    EXPECT_EQ(due.decided[0].decided_by, "ada");
+    EXPECT_THAT(desk.at(6min).decided, IsEmpty()) << "once";
+  }
+  Desk again;  // what had recovered may be asked for again
+  again.hear(core::decided(a_request(), "recovered", "router", kStart + 5min));
+  again.hear(a_request());
+  EXPECT_EQ(again.approvals.find(a_request().id)->state, "waiting");
+  Desk restarted;  // reads how it was put right
+  restarted.hear(core::decided(a_request(), "rejected", "ada", kStart + 5min));
+  restarted.hear(a_request());
+  restarted.hear(core::decided(a_request(), "rejected", "ada", kStart + 5min));
+  EXPECT_THAT(restarted.at(6min).decided, IsEmpty());
+}
+
+// A leader that was frozen, or cut off, decides by time only what it has read until then.
+TEST(StopApprovals, TimeDecidesOnceTheWordsThatWereSaidInTimeAreRead) {
+  for (const char* then : {"cancel", "proceed"}) {
+    Desk desk;
+    core::StopRequest request = a_request();
+    request.on_timeout = then;
+    desk.hear(request);
+    EXPECT_THAT(desk.at(31min, 29min).decided, IsEmpty());
+    EXPECT_THAT(desk.at(31min, 29min).commands, IsEmpty());
+    desk.hear(core::decided(request, "rejected", "ada", kStart + 29min + 59s));
+    EXPECT_THAT(desk.at(31min, 30min).commands, IsEmpty());
+    EXPECT_EQ(desk.approvals.find(request.id)->state, "rejected");
+  }
+  Desk desk;
+  desk.hear(a_request());
+  EXPECT_EQ(desk.at(31min, 30min).decided.size(), 1U);
+}
+
+// The clock of whoever decides may be behind the leader's.
+TEST(StopApprovals, ItIsOverNotBeforeItBegan) {
+  const auto over =
+      stop_waits_over(core::decided(a_request(), "rejected", "ada", kStart - 10s), "c1");
+  EXPECT_EQ(over.ends_at, over.starts_at);
+  EXPECT_EQ(over.time, kStart);
 }
 
 TEST(StopApprovals, AnotherAttemptIsNeverStoppedByIt) {
