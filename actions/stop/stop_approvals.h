@@ -63,7 +63,8 @@ class StopApprovals {
 
   mutable core::Mutex mutex_;
   std::map<std::string, core::StopRequest> requests_ GUARDED_BY(mutex_);
-  std::set<std::string> overwritten_ GUARDED_BY(mutex_);  // by who had not read the word: written again
+  std::set<std::string> overwritten_
+      GUARDED_BY(mutex_);  // by who had not read the word: written again
   std::set<std::string> rejected_ GUARDED_BY(mutex_);  // people are to hear that it waits no more
   // Rules of which a suspected stop was decided → when: people are to hear once none waits.
   std::map<std::string, core::WallTime> cleared_ GUARDED_BY(mutex_);

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/stop_request.h"
+#include "core/fields/stop_request.h"
 #include "core/topics.h"
 #include "ingest/ingest.h"
 
@@ -51,12 +51,10 @@ class BadPublisher final : public core::RecordPublisher {
     if (mutation_ != Mutation::stop_unasked || !record.key.starts_with(core::kApprovalPrefix)) {
       return inner_->publish(record);
     }
-    core::OutRecord wrong = record;
-    constexpr std::string_view kWaits = "\"state\":\"waiting\"";
-    if (const auto at = wrong.value->find(kWaits); at != std::string::npos) {
-      wrong.value->replace(at, kWaits.size(), "\"state\":\"approved\"");
-    }
-    return inner_->publish(wrong);
+    const auto request = core::read_stop_request(*record.value);
+    if (!request || request->state != "waiting") return inner_->publish(record);
+    return inner_->publish(core::stop_request_record(
+        core::decided(*request, "approved", "nobody", request->asked_at)));
   }
   core::Status flush(std::chrono::milliseconds timeout) override { return inner_->flush(timeout); }
   bool write_ahead(const core::OutRecord& record) override {
