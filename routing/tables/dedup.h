@@ -1,19 +1,18 @@
 // Deduplication: an event counts once, however often it comes (docs/routing.md).
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <cstring>
 #include <deque>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "core/issue.h"
 #include "core/result.h"
 #include "core/time.h"
 #include "routing/routing.h"
+#include "routing/tables/seen_index.h"
+#include "routing/tables/seen_record.h"
 
 namespace tocsin::routing {
 
@@ -28,12 +27,12 @@ class Dedup {
   /// Forgets what is older than the window.
   void forget(core::WallTime now);
 
-  [[nodiscard]] std::size_t size() const noexcept { return known_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return index_.size(); }
   /// Forgotten within the window, because there were more than `most`.
   [[nodiscard]] std::uint64_t evicted() const noexcept { return evicted_; }
 
-  /// Records in any order, then restored(). Also one record per event, as they once were:
-  /// `seen/<hash>` with its time.
+  /// Records in any order, then restored(), before which nothing is known. Also one record per event,
+  /// as they once were: `seen/<hash>` with its time.
   core::Status restore(std::string_view key, std::string_view value);
   void restored();
   /// The records of what has changed, ascending.
@@ -41,34 +40,24 @@ class Dedup {
   void snapshot(std::vector<StateRecord>& out) const;
 
  private:
-  using Hash = std::array<std::uint8_t, 16>;  // of a SHA-256; base32 in records
-  struct Spread {
-    std::size_t operator()(const Hash& hash) const noexcept {
-      std::size_t out = 0;
-      std::memcpy(&out, hash.data(), sizeof out);
-      return out;
-    }
-  };
-  struct Event {
-    Hash hash;
-    core::WallTime at;
-  };
   struct Batch {
     std::string key;
-    std::vector<Event> events;  // as they arrived
-    std::size_t forgotten = 0;  // of the first ones
+    std::vector<SeenEvent> events;  // as they arrived
+    std::size_t forgotten = 0;      // of the first ones
+    std::uint64_t first = 0;        // number of the first one; they are numbered one by one
   };
 
-  static Hash hash_of(const core::Issue& event);
-  static std::string encode(const Batch& batch);
-  void remember(const Hash& hash, core::WallTime now);
+  [[nodiscard]] const SeenEvent& event_of(std::uint32_t number) const;
+  std::uint32_t& find_or_add(const SeenEvent& event, std::uint32_t fresh);
+  void remember(const SeenEvent& event);
   void forget_first();
 
   core::Duration window_;
   std::uint64_t most_;
-  std::unordered_map<Hash, core::WallTime, Spread> known_;  // hash → newest arrival
-  std::deque<Batch> batches_;                               // oldest first
-  std::size_t unwritten_ = 0;                               // of these, the newest ones
+  SeenIndex index_;            // of the newest event of each hash, the lower half of its number
+  std::deque<Batch> batches_;  // oldest first
+  std::uint64_t next_ = 0;     // number of the next event
+  std::size_t unwritten_ = 0;  // of the batches, the newest ones
   std::int64_t last_key_ = 0;
   std::vector<std::string> gone_;  // keys of batches to take back
   std::uint64_t evicted_ = 0;

@@ -32,6 +32,8 @@ class BytesOut {
     number(text.size());
     out_ += text;
   }
+  /// Without its size, which whoever reads knows.
+  void raw(std::string_view bytes) { out_ += bytes; }
 
  private:
   std::string& out_;
@@ -54,8 +56,8 @@ class BytesIn {
     fail();
     return 0;
   }
-  std::string_view text() {
-    const std::size_t size = number();
+  std::string_view text() { return raw(number()); }
+  std::string_view raw(std::size_t size) {
     if (size > in_.size()) fail();
     const std::string_view out = in_.substr(0, size);
     in_.remove_prefix(out.size());

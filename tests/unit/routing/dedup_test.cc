@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 namespace tocsin::routing {
@@ -68,6 +69,31 @@ TEST(Dedup, ARestartForgetsNothing) {
   ASSERT_THAT(gone, SizeIs(1));
   EXPECT_EQ(gone[0].value, std::nullopt);
   EXPECT_EQ(gone[0].key, log.begin()->first);
+}
+
+TEST(Dedup, RecordsComeInAnyOrderAndBesideWhatIsNew) {
+  std::vector<StateRecord> written;
+  Dedup before(24h, 1000);
+  for (int i = 0; i < 200; ++i) {
+    before.seen(event(i), kFirstSeen + 1s * i);
+    if (i % 10 == 9) before.take(written);
+  }
+  std::reverse(written.begin(), written.end());
+  Dedup after(24h, 1000);
+  EXPECT_FALSE(after.seen(event(500), kFirstSeen + 300s)) << "before anything is restored";
+  for (const auto& record : written) {
+    ASSERT_TRUE(after.restore(std::string_view(record.key).substr(5), *record.value));
+    EXPECT_TRUE(after.seen(event(500), kFirstSeen + 300s));
+  }
+  after.restored();
+  EXPECT_EQ(after.size(), 201U);
+  for (int i = 0; i < 200; ++i) EXPECT_TRUE(after.seen(event(i), kFirstSeen + 300s)) << i;
+  EXPECT_TRUE(after.seen(event(500), kFirstSeen + 300s));
+  after.forget(kFirstSeen + 100s + 24h);
+  EXPECT_EQ(after.size(), 101U) << "the oldest go first";
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_EQ(after.seen(event(i), kFirstSeen + 100s + 24h), i >= 100) << i;
+  }
 }
 
 TEST(Dedup, WhatWasNeverWrittenIsNotTakenBack) {
