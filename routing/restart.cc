@@ -36,15 +36,16 @@ void restart(Tables& tables, Teller& teller, const Config& limits, WallTime now)
   tables.link();
   teller.start(now);
   close_unrouted(tables, teller, now);
-  tables.groups.start(now, limits.catchup_hold_max,
-                      [&](const Group& group) { return teller.passed_quietly(group, now); });
+  const auto strayed = tables.groups.start(now, limits.catchup_hold_max, [&](const Group& group) {
+    return teller.passed_quietly(group, now);
+  });
   for (const auto& entry : tables.groups.in_order()) {
     if (entry.second->route != nullptr) teller.arrange(*entry.second, now);
   }
   std::vector<IssueState*> elsewhere;  // there are routes that are new since
   tables.issues.for_each([&](IssueState& state) {
     if (state.firing) {
-      if (!tables.groups.at_home(state)) elsewhere.push_back(&state);
+      if (strayed.contains(&state) || !tables.groups.at_home(state)) elsewhere.push_back(&state);
     } else if (state.groups.empty()) {
       tables.issues.retire(state);
     }

@@ -59,6 +59,8 @@ class FiringIndex {
   [[nodiscard]] bool may_differ(std::size_t question, core::WallTime since,
                                 core::WallTime now) const;
   /// Issues that are remembered, each once per question.
+  /// Is there a question at all?
+  [[nodiscard]] bool asked() const noexcept { return !questions_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:

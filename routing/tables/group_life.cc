@@ -79,18 +79,21 @@ core::Status Groups::restore(std::string_view hash, std::string_view value) {
 }
 
 void Groups::link() {
-  issues_.for_each([this](IssueState& issue) {
-    std::vector<std::string> hashes = std::exchange(issue.joined, {});
+  // In the order of their keys, so that each comes last in its groups.
+  for (IssueState* issue : issues_.by_key()) {
+    std::vector<std::string> hashes = std::exchange(issue->joined, {});
     std::sort(hashes.begin(), hashes.end());
     for (const std::string& hash : hashes) {
       Group* group = table_.find(hash);
       if (group == nullptr) {
-        issues_.touch(issue);
-      } else if (group->members.emplace(issue.key, Group::Member{&issue, false}).second) {
-        issue.groups.push_back(group);
+        issues_.touch(*issue);
+        continue;
       }
+      const std::size_t before = group->members.size();
+      group->members.emplace_hint(group->members.end(), issue->key, Group::Member{issue, false});
+      if (group->members.size() > before) issue->groups.push_back(group);
     }
-  });
+  }
   for (const auto& [hash, group] : table_.in_order()) {
     group->route = tree_.find(group->route_id);
   }
@@ -103,11 +106,14 @@ void Groups::abandon(Group& group, WallTime now) {
   touch(group);
 }
 
-void Groups::start(WallTime now, Duration longest,
-                   core::FunctionRef<std::optional<WallTime>(const Group&)> quiet) {
+std::unordered_set<const IssueState*> Groups::start(
+    WallTime now, Duration longest,
+    core::FunctionRef<std::optional<WallTime>(const Group&)> quiet) {
+  std::unordered_set<const IssueState*> strayed;
   for (const auto& [hash, group] : table_.in_order()) {
     for (auto& [key, member] : group->members) {
       member.strayed = group->route != nullptr && !belongs(*group, *member.state);
+      if (member.strayed) strayed.insert(member.state);
     }
     hash_of_key_[group->route_id + '\x1f' + group->key] = group->hash;
     if (!group->active()) {
@@ -132,6 +138,7 @@ void Groups::start(WallTime now, Duration longest,
     group->unsaved = true;
     turns_.arrange(*group);
   }
+  return strayed;
 }
 
 }  // namespace tocsin::routing

@@ -44,7 +44,8 @@ Group* Groups::find(const std::string& route_id, const std::string& group_key) c
 void Groups::follow_tree(IssueState& state) const {
   if (state.leaves != nullptr) return;
   std::vector<const Route*> found;
-  tree_.match(state.issue.labels, found);
+  const KeptLabels& labels = state.issue.labels;
+  tree_.match([&](std::string_view name) { return labels.at(name); }, found);
   state.leaves = &*leaves_.insert(std::move(found)).first;
 }
 
@@ -90,7 +91,7 @@ bool Groups::at_home(IssueState& state) const {
   if (state.leaves->size() != state.groups.size()) return false;
   return std::all_of(state.leaves->begin(), state.leaves->end(), [&](const Route* leaf) {
     return std::any_of(state.groups.begin(), state.groups.end(), [&](const Group* group) {
-      return group->route == leaf && group->active() && !group->members.at(state.key).strayed &&
+      return group->route == leaf && group->active() &&
              (group->overflow || are_group_labels(*leaf, state.issue.labels, group->labels));
     });
   });

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/function_ref.h"
@@ -41,8 +42,8 @@ class Groups {
   /// Makes a firing issue a member where its labels lead, and no longer where they led before,
   /// unless somebody was told there. `new_episode`: it may pull a flush forward.
   void route(IssueState& state, core::WallTime now, bool new_episode);
-  /// Is it a member where its labels lead, and nowhere else? Then route() would do nothing for an
-  /// episode that is known.
+  /// Is one that start() did not return a member where its labels lead, and nowhere else? Then route()
+  /// would do nothing for an episode that is known.
   [[nodiscard]] bool at_home(IssueState& state) const;
   /// What is told of the issue is told at `at` at the latest (Turns::pull).
   void pull(const IssueState& state, core::WallTime at);
@@ -83,9 +84,10 @@ class Groups {
   /// A group whose route is gone, or groups otherwise now, is no longer one.
   void abandon(Group& group, core::WallTime now);
   /// All is linked: timers run on, none longer than `longest`. `quiet`: the next tick that has passed
-  /// without a record.
-  void start(core::WallTime now, core::Duration longest,
-             core::FunctionRef<std::optional<core::WallTime>(const Group&)> quiet);
+  /// without a record. Returns the issues whose labels lead elsewhere than to some group of theirs.
+  std::unordered_set<const IssueState*> start(
+      core::WallTime now, core::Duration longest,
+      core::FunctionRef<std::optional<core::WallTime>(const Group&)> quiet);
   void take(std::vector<StateRecord>& out) { table_.take(out); }
   void snapshot(std::vector<StateRecord>& out) const { table_.snapshot(out); }
 

@@ -35,18 +35,15 @@ std::string_view summed(std::string_view value) {
   return core::name_hash(bytes) == sum ? bytes : std::string_view();
 }
 
-void pack_source(BytesOut& io, const SharedText& source) { io.text(source); }
-void pack_source(BytesIn& io, SharedText& source) { source = io.text(); }
-
-template <typename IO, typename State>
-void head(IO& io, State& state) {
+template <typename IO, typename State, typename Source>
+void head(IO& io, State& state, Source&& pack_source) {
   pack(io, state.episode);
   pack(io, state.firing);
   pack(io, state.expires_at);
   pack(io, state.expiry_explicit);
   pack(io, state.last_transition);
   pack(io, state.changed_at);
-  pack_source(io, state.newest.source);
+  pack_source(state.newest.source);
   pack(io, state.newest.sequence);
   pack(io, state.newest.time);
 }
@@ -59,7 +56,7 @@ std::string write_issue_record(const IssueState& state) {
   std::string out(1, kFirstForm);
   out.reserve(1024);
   BytesOut io(out);
-  head(io, state);
+  head(io, state, [&](const SharedText& source) { io.text(source); });
   io.number(state.sequences.size());
   for (const auto& [source, sequence] : state.sequences) {
     io.text(source);
@@ -81,14 +78,14 @@ std::string write_issue_record(const IssueState& state) {
   return out;
 }
 
-core::Status read_issue_record(std::string_view value, IssueState& state) {
+core::Status read_issue_record(std::string_view value, SharedTexts& sources, IssueState& state) {
   const std::string_view bytes = summed(value);
   if (bytes.empty()) return damaged("its sum is another one");
   BytesIn io(bytes.substr(1));
-  head(io, state);
+  head(io, state, [&](SharedText& source) { source = sources.shared(io.text()); });
   for (std::size_t left = io.count(); left > 0; --left) {
-    const std::string_view source = io.text();
-    pack(io, state.sequences[source]);
+    const SharedText source = sources.shared(io.text());
+    pack(io, state.sequences.of_shared(source));
   }
   pack(io, state.joined);
   bool good = state.issue.read(io);

@@ -13,7 +13,8 @@ namespace tocsin::routing {
 /// Is the value one of these? An earlier day wrote JSON (state_codec.h).
 [[nodiscard]] bool is_issue_record(std::string_view value) noexcept;
 std::string write_issue_record(const IssueState& state);
-/// data_loss: the bytes are not what was written. Groups are in `joined`.
-core::Status read_issue_record(std::string_view value, IssueState& state);
+/// data_loss: the bytes are not what was written. Groups are in `joined`, sources of reports are those
+/// of `sources`.
+core::Status read_issue_record(std::string_view value, SharedTexts& sources, IssueState& state);
 
 }  // namespace tocsin::routing

@@ -177,10 +177,32 @@ std::set<std::string> Issues::firing_of(const std::string& run) const {
   return keys;
 }
 
+// With the first bytes of the keys beside them, hardly any comparison has to go and see a key.
+std::vector<IssueState*> Issues::by_key() const {
+  std::vector<std::pair<std::uint64_t, IssueState*>> all;
+  all.reserve(table_.size());
+  table_.for_each([&](IssueState& state) {
+    std::uint64_t first = 0;
+    const std::string_view key = state.key;
+    for (std::size_t i = 0; i < sizeof first; ++i) {
+      first = first << 8U | (i < key.size() ? static_cast<unsigned char>(key[i]) : 0U);
+    }
+    all.emplace_back(first, &state);
+  });
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : a.second->key < b.second->key;
+  });
+  std::vector<IssueState*> out;
+  out.reserve(all.size());
+  for (const auto& one : all) out.push_back(one.second);
+  return out;
+}
+
 core::Status Issues::restore(std::string_view issue_key, std::string_view value) {
-  const core::Status read = table_.restore(issue_key, value);
-  if (read) table_.at(issue_key).key = issue_key;
-  return read;
+  return table_.restore(issue_key, [&](IssueState& state) {
+    state.key = issue_key;
+    return decode(value, sources_, state);
+  });
 }
 
 // In any order: none of this depends on what came before.
@@ -193,6 +215,7 @@ void Issues::restored() {
     join_run(state);
     if (state.expires_at) agenda_.set(Due::expire_issue, state.key, *state.expires_at);
   });
+  if (!index_.asked()) return;
   table_.for_each([this](IssueState& state) {
     if (!state.firing) index_.recall_end(state, changed_at(state) + kBehindTick);
   });

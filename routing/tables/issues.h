@@ -59,6 +59,8 @@ class Issues {
   [[nodiscard]] std::size_t size() const noexcept { return table_.size(); }
   /// All of them, ascending by key.
   [[nodiscard]] auto in_order() const { return table_.in_order(); }
+  /// All of them, ascending by key, where there is no view of them to be kept.
+  [[nodiscard]] std::vector<IssueState*> by_key() const;
   /// All of them, in any order.
   template <typename Visit>
   void for_each(Visit&& visit) const {

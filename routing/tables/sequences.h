@@ -25,11 +25,9 @@ class Sequences {
     for (const Entry& one : entries) (*this)[one.first] = one.second;
   }
 
-  std::uint64_t& operator[](std::string_view source) {
-    const auto at = std::lower_bound(all_.begin(), all_.end(), source, before);
-    if (at != all_.end() && at->first == source) return at->second;
-    return all_.emplace(at, SharedText(source), 0)->second;
-  }
+  std::uint64_t& operator[](std::string_view source) { return of(source); }
+  /// The same; a new one shares the text.
+  std::uint64_t& of_shared(const SharedText& source) { return of(source); }
   [[nodiscard]] const_iterator find(std::string_view source) const {
     const auto at = std::lower_bound(all_.begin(), all_.end(), source, before);
     return at != all_.end() && at->first == source ? at : all_.end();
@@ -47,6 +45,13 @@ class Sequences {
   friend bool operator==(const Sequences&, const Sequences&) = default;
 
  private:
+  template <typename Source>
+  std::uint64_t& of(const Source& source) {
+    const std::string_view name = source;
+    const auto at = std::lower_bound(all_.begin(), all_.end(), name, before);
+    if (at != all_.end() && at->first == name) return at->second;
+    return all_.emplace(at, SharedText(source), 0)->second;
+  }
   static bool before(const Entry& one, std::string_view source) {
     return std::string_view(one.first) < source;
   }

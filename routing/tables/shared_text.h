@@ -48,7 +48,25 @@ class SharedText {
 class SharedTexts {
  public:
   void share(SharedText& text) {
-    if (text.text_ == nullptr) return;
+    if (text.text_ == nullptr || text.text_ == last_.text_) return;
+    if (last_ == text) {
+      text = last_;
+      return;
+    }
+    share_one(text);
+    last_ = text;
+  }
+  /// The same, of a text that is nowhere yet.
+  SharedText shared(std::string_view text) {
+    if (last_ == text) return last_;
+    SharedText out(text);
+    share(out);
+    return out;
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return known_.size(); }
+
+ private:
+  void share_one(SharedText& text) {
     const auto [found, fresh] = known_.try_emplace(*text.text_);
     if (auto known = found->second.lock()) {
       text.text_ = std::move(known);
@@ -57,9 +75,6 @@ class SharedTexts {
     found->second = text.text_;
     if (fresh && known_.size() > swept_at_) sweep();
   }
-  [[nodiscard]] std::size_t size() const noexcept { return known_.size(); }
-
- private:
   void sweep() {
     std::erase_if(known_, [](const auto& entry) { return entry.second.expired(); });
     swept_at_ = 2 * known_.size() + kFew;
@@ -68,6 +83,7 @@ class SharedTexts {
   static constexpr std::size_t kFew = 64;
   std::unordered_map<std::string, std::weak_ptr<const std::string>> known_;
   std::size_t swept_at_ = kFew;
+  SharedText last_;  // of many states one after the other it is the same
 };
 
 }  // namespace tocsin::routing

@@ -235,15 +235,21 @@ Status read_issue_lines(std::string_view value, IssueState& out) {
 
 }  // namespace
 
-Result<IssueState> decode_issue_state(std::string_view value) {
-  IssueState out;
-  const Status read =
-      is_issue_record(value) ? read_issue_record(value, out) : read_issue_lines(value, out);
-  if (!read) return read.error();
+Status decode(std::string_view value, SharedTexts& sources, IssueState& out) {
+  const Status read = is_issue_record(value) ? read_issue_record(value, sources, out)
+                                             : read_issue_lines(value, out);
+  if (!read) return read;
   const bool resolved = out.issue.status == core::IssueStatus::resolved;
   if (resolved == out.firing || (resolved && !out.issue.ends_at)) {
     return Error{core::Code::data_loss, "the issue's status contradicts its record"};
   }
+  return core::ok();
+}
+
+Result<IssueState> decode_issue_state(std::string_view value) {
+  SharedTexts sources;
+  IssueState out;
+  if (const Status read = decode(value, sources, out); !read) return read.error();
   return out;
 }
 
@@ -274,9 +280,6 @@ core::Status into(Result<T> read, T& out) {
 
 }  // namespace
 
-core::Status decode(std::string_view value, IssueState& state) {
-  return into(decode_issue_state(value), state);
-}
 core::Status decode(std::string_view value, Group& group) {
   return into(decode_group(value), group);
 }

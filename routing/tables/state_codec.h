@@ -25,7 +25,8 @@ core::Result<TellLog> decode_log(std::string_view value);
 core::Result<RunState> decode_run(std::string_view value);
 
 // For Table (store.h).
-core::Status decode(std::string_view value, IssueState& state);
+/// Sources of reports are those of `sources`.
+core::Status decode(std::string_view value, SharedTexts& sources, IssueState& state);
 core::Status decode(std::string_view value, Group& group);
 core::Status decode(std::string_view value, RunState& run);
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -76,8 +77,13 @@ class Table {
 
   /// data_loss: the value cannot be read, and the entity is not there.
   core::Status restore(std::string_view key, std::string_view value) {
+    return restore(key, [&](Entity& entity) { return decode(value, entity); });
+  }
+  /// The same; `read(Entity&)` reads it, and returns a status.
+  template <typename Read>
+  requires std::invocable<Read, Entity&> core::Status restore(std::string_view key, Read&& read) {
     auto entity = std::make_unique<Entity>();
-    if (const core::Status read = decode(value, *entity); !read) return read;
+    if (const core::Status done = read(*entity); !done) return done;
     auto& kept = slot(key)->second.entity;
     size_ += kept ? 0 : 1;
     kept = std::move(entity);

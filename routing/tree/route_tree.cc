@@ -98,12 +98,12 @@ bool RouteTree::visit(std::size_t node, Walk& walk) const {
   return true;
 }
 
-void RouteTree::match(const core::Labels& labels, std::vector<const Route*>& out) const {
+void RouteTree::match(ValueOf value_of, std::vector<const Route*>& out) const {
   out.clear();
   Walk walk;
   walk.leaves = &out;
   walk.values.reserve(names_.size());
-  for (const std::string& name : names_) walk.values.emplace_back(labels.get(name));
+  for (const std::string& name : names_) walk.values.push_back(value_of(name));
   for (const std::size_t node : beside_) visit(node, walk);
   visit(root_, walk);
 }

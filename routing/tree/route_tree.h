@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/function_ref.h"
 #include "routing/tree/explanation.h"
 #include "routing/tree/integration.h"
 #include "routing/tree/matchers.h"
@@ -71,9 +72,11 @@ class RouteTree {
                                        const std::vector<RuleActions>& rule_actions,
                                        std::vector<Integration> integrations);
 
+  /// The value of a label; empty where there is none.
+  using ValueOf = core::FunctionRef<std::string_view(std::string_view name)>;
   /// Leaves that the labels reach: routes of rule actions first, then the tree in its order. `out`
   /// is cleared; the pointers live as long as the tree.
-  void match(const core::Labels& labels, std::vector<const Route*>& out) const;
+  void match(ValueOf value_of, std::vector<const Route*>& out) const;
   [[nodiscard]] Explanation explain(const core::Labels& labels) const;
 
   /// Does a node ask for issues with this label by name=value?
