@@ -1,6 +1,8 @@
 #include "ingest/journal/headers.h"
 
+#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 namespace tocsin::ingest {
@@ -12,6 +14,10 @@ constexpr std::size_t kLengths = 6;  // bytes of both lengths
 template <std::size_t kBytes>
 std::uint32_t read_number(const char* bytes) {
   std::uint32_t number = 0;
+  if constexpr (std::endian::native == std::endian::little) {
+    std::memcpy(&number, bytes, kBytes);
+    return number;
+  }
   for (std::size_t i = 0; i < kBytes; ++i) {
     number |= std::uint32_t{static_cast<std::uint8_t>(bytes[i])} << (8 * i);
   }

@@ -9,9 +9,11 @@ using namespace std::chrono_literals;
 
 constexpr JournalPace::Pause kFirst = 200us;
 constexpr JournalPace::Pause kSecond = 1ms;
+constexpr JournalPace::Pause kForOthers = 8ms;
 constexpr JournalPace::Pause kWithoutSigns = 50ms;
 constexpr JournalPace::Pause kAnyway = 1s;
 constexpr int kDistrust = 3;
+constexpr int kMostlyForOthers = 16;
 
 }  // namespace
 
@@ -20,6 +22,8 @@ bool JournalPace::distrusts() const noexcept { return unannounced_ >= kDistrust;
 void JournalPace::changed() {
   unannounced_ = 0;
   announced_ = true;
+  const bool close = pause_ != Pause{0} && pause_ < kWithoutSigns;
+  for_others_ = close ? std::min(for_others_ + 1, kMostlyForOthers) : 0;
   pause_ = pause_ < kWithoutSigns ? kSecond : kFirst;
   next_ = {};
 }
@@ -31,6 +35,7 @@ void JournalPace::wanted() {
 
 void JournalPace::looked(std::size_t found, bool signs, Time now) {
   if (found > 0) {
+    for_others_ = 0;
     if (signs && !announced_) ++unannounced_;
     next_ = {};
     return;
@@ -38,8 +43,11 @@ void JournalPace::looked(std::size_t found, bool signs, Time now) {
   const Pause longest = signs && !distrusts() ? kAnyway : kWithoutSigns;
   if (pause_ >= longest) announced_ = false;  // whatever was announced has been looked for
   pause_ = std::min(pause_, longest);
-  next_ = now + pause_;
-  deaf_until_ = pause_ < kWithoutSigns ? now + std::min(pause_, kSecond) : now;
+  const bool for_others = for_others_ >= kMostlyForOthers && pause_ < kWithoutSigns;
+  next_ = now + (for_others ? std::max(pause_, kForOthers) : pause_);
+  deaf_until_ = for_others               ? now + kForOthers
+                : pause_ < kWithoutSigns ? now + std::min(pause_, kSecond)
+                                         : now;
   // 0.2, 1, 2, 4 … ms: a commit that is synced to a slow disk is seen within twice its time.
   pause_ = pause_ < kSecond ? kSecond : std::min(pause_ * 2, longest);
 }

@@ -23,7 +23,8 @@ class JournalPace {
   /// `asked`: the reader has just been asked for records. While a change is about it gets a look.
   [[nodiscard]] bool due(Time now, bool asked) const;
   [[nodiscard]] Time next() const noexcept { return next_; }
-  /// Until then signs say nothing new; while others write on and on, one a millisecond is enough.
+  /// Until then signs say nothing new: while others write on and on, one a millisecond is enough, and
+  /// one in eight when what they write has been nothing for us for a while.
   [[nodiscard]] Time deaf_until() const noexcept { return deaf_until_; }
   /// Three times in a row a look found what no sign had announced: it looks as where there are none.
   [[nodiscard]] bool distrusts() const noexcept;
@@ -34,6 +35,7 @@ class JournalPace {
   Pause pause_{0};         // before the look after the next one
   bool announced_ = true;  // what the next look may find
   int unannounced_ = 0;    // looks in a row that found what nothing had announced
+  int for_others_ = 0;     // changes in a row, close together, in which nothing was for us
 };
 
 }  // namespace tocsin::ingest

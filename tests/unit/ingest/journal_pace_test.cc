@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <functional>
 #include <vector>
 
 #include "ingest/journal/pace.h"
@@ -62,17 +63,47 @@ TEST(JournalPace, AfterASignItLooksAtOnceAndSoonAgain) {
   EXPECT_LE(times.size(), 16U);
 }
 
-TEST(JournalPace, WhileOthersWriteOnItIsDeafForAMillisecond) {
-  JournalPace pace;
+/// How often it looks while somebody writes without a pause. `found`: by the look of that number.
+int looks_beside_writing(JournalPace& pace, Time from, Time until,
+                         const std::function<std::size_t(int)>& found) {
   int count = 0;
-  for (Time now = kStart; now < kStart + 100ms; now += 10us) {
+  for (Time now = from; now < until; now += 10us) {
     if (now >= pace.deaf_until()) pace.changed();
     if (!pace.due(now, false)) continue;
-    pace.looked(0, true, now);
+    pace.looked(found(count), true, now);
     ++count;
   }
-  EXPECT_LE(count, 110);
-  EXPECT_GE(count, 90);
+  return count;
+}
+
+TEST(JournalPace, WhileOthersWriteOnItIsDeafForAMillisecondAndForEightWhenItNeverFinds) {
+  JournalPace pace;
+  const auto nothing = [](int) { return std::size_t{0}; };
+  const int first = looks_beside_writing(pace, kStart, kStart + 15ms, nothing);
+  EXPECT_GE(first, 14);
+  EXPECT_LE(first, 18);
+  const int later = looks_beside_writing(pace, kStart + 30ms, kStart + 830ms, nothing);
+  EXPECT_GE(later, 95);
+  EXPECT_LE(later, 101);
+}
+
+TEST(JournalPace, WhoFindsNowAndThenIsNeverDeafForLong) {
+  JournalPace pace;
+  const auto each_tenth = [](int look) { return look % 10 == 9 ? std::size_t{1} : 0; };
+  EXPECT_GE(looks_beside_writing(pace, kStart, kStart + 100ms, each_tenth), 90);
+}
+
+TEST(JournalPace, AfterAStormOfOthersASignIsHeardAtOnce) {
+  JournalPace pace;
+  looks_beside_writing(pace, kStart, kStart + 1s, [](int) { return std::size_t{0}; });
+  looks(pace, kStart + 1s, kStart + 11s, 10s, true);
+  const Time sign = kStart + 11s;
+  pace.changed();
+  const auto times = looks(pace, sign, sign + 50ms, 10s, true);
+  ASSERT_GE(times.size(), 3U);
+  EXPECT_EQ(times[0], sign);
+  EXPECT_EQ(times[1] - sign, 200us);
+  EXPECT_EQ(times[2] - times[1], 1ms);
 }
 
 TEST(JournalPace, WhoAsksWhileAChangeIsAboutGetsALook) {
