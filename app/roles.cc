@@ -258,8 +258,10 @@ void Maker::add_route() {
     return rendered;
   };
   std::set<std::string> picturing;  // integrations that keep a picture of what fires
+  bool stops = false;
   for (const auto& lane : actions::lane_options(config_.receivers, config_.cluster)) {
     if (lane.traits.keeps_state) picturing.insert(lane.integration);
+    stops = stops || lane.type == "stop_training";
   }
   const auto show_again = [metrics = &parts_.issue_metrics, picturing](
                               const routing::IssueView& view,
@@ -277,7 +279,9 @@ void Maker::add_route() {
         [metrics = &parts_.issue_metrics](const std::string& key, std::uint64_t episode,
                                           core::WallTime now) { metrics->end(key, episode, now); });
   }
-  route->show_in(&parts_.firing);
+  // A second table of everything that fires. Nobody asks it but who stops runs; without it a stop that
+  // still waits, of an earlier configuration, is decided by a person or runs out.
+  if (stops) route->show_in(&parts_.firing);
   add("router", std::move(route));
 }
 

@@ -1,5 +1,6 @@
 #include "app/process/allocator.h"
 
+#include <atomic>
 #include <cstdlib>  // says whether this is glibc
 #include <ctime>
 #ifdef __GLIBC__
@@ -7,13 +8,29 @@
 #endif
 
 namespace tocsin::app {
+namespace {
+
+std::atomic<bool> keeps_freed{false};
+
+}  // namespace
 
 void keep_freed_memory() noexcept {
 #ifdef __GLIBC__
+  keeps_freed = true;
   constexpr int kMiB = 1 << 20;
   // Beyond it a block is the system's own; the library itself takes nothing above 32 MiB.
   mallopt(M_MMAP_THRESHOLD, 32 * kMiB);
   mallopt(M_TRIM_THRESHOLD, 64 * kMiB);
+#endif
+}
+
+void take_memory_ahead() noexcept {
+#ifdef __GLIBC__
+  // Freed at once, it stays at the end of this thread's heap; else it would come and go.
+  if (!keeps_freed) return;
+  constexpr std::size_t kAhead = std::size_t{4} << 20;
+  void* volatile ahead = std::malloc(kAhead);  // volatile: or the compiler takes both calls away
+  std::free(ahead);
 #endif
 }
 

@@ -3,8 +3,13 @@
 #include <malloc.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
+#include <fstream>
 #include <memory>
+#include <sstream>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include "app/process/allocator.h"
@@ -49,6 +54,45 @@ TEST(FreedMemory, HolesBetweenWhatStaysGoBackToo) {
   ASSERT_FALSE(freed.look(2s));
   ASSERT_TRUE(freed.look(2s));
   EXPECT_LT(resident(), before - 30'000'000) << "64 MB were free";
+}
+
+/// Where the writable memory ends in which `place` lies, as the system has it.
+std::uintptr_t end_of_memory_at(const void* place) {
+  std::ifstream maps("/proc/self/maps");
+  const auto wanted = reinterpret_cast<std::uintptr_t>(place);
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    char dash = 0;
+    std::istringstream(line) >> std::hex >> begin >> dash >> end;
+    if (begin <= wanted && wanted < end) return end;
+  }
+  return 0;
+}
+
+/// How often the memory of a thread that has taken it ahead grows while it uses three megabytes of it
+/// in small pieces.
+std::size_t growths_of_a_thread() {
+  std::size_t out = 0;
+  std::thread([&] {
+    const auto first = std::make_unique<char[]>(100);
+    take_memory_ahead();
+    std::uintptr_t end = end_of_memory_at(first.get());
+    std::vector<std::unique_ptr<char[]>> pieces;
+    pieces.reserve(3000);
+    for (int i = 0; i < 3000; ++i) {
+      pieces.push_back(std::make_unique<char[]>(1000));
+      const std::uintptr_t now = end_of_memory_at(first.get());
+      out += now != end ? 1 : 0;
+      end = now;
+    }
+  }).join();
+  return out;
+}
+
+TEST(FreedMemory, AThreadThatTakesMemoryAheadDoesNotAskForEachPage) {
+  keep_freed_memory();
+  EXPECT_LE(growths_of_a_thread(), 2U);  // else 750, where no thread before it has left it any
 }
 
 }  // namespace
