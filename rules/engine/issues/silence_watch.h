@@ -11,7 +11,7 @@ namespace tocsin::rules {
 
 class SilenceWatch {
  public:
-  SilenceWatch(IssueBook& book) : book_(book) {}
+  explicit SilenceWatch(IssueBook& book) : book_(book) {}
 
   /// Adds what is due at `time`.
   void due(const Turn& turn, Run& run, std::int64_t time, std::vector<Entry>& due);
