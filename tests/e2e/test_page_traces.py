@@ -184,6 +184,10 @@ def test_the_page_of_the_run_offers_them(traced, browser, width, theme):
     asked_for = []
     page.on("request", lambda request: asked_for.append(request.url))
     page.goto(f"http://{traced.wait_for('started')['http']}/runs/{UID}")
+    page.wait_for_selector(".chart canvas, h1")
+    for _ in range(3):  # it asks once it is near the window, and what is above it may grow
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        page.wait_for_timeout(200)
     page.wait_for_selector("#traces tbody tr")
     shown = page.inner_text("#traces tr[data-trace='1-0-131']")
     assert "129 to 130" in shown and "96 MiB" in shown and "worker_0, n0" in shown and "asked by ada" in shown, shown

@@ -28,7 +28,7 @@ export function RunScreen({ uid }: { uid: string }) {
         </Panel>
         <div class="columns"><Done stop={answer.stop} /><Told deliveries={answer.deliveries} /></div>
         <CapturePanel run={answer.run} />
-        <TracesPanel uid={answer.run.uid} />
+        <Seen height={1}><TracesPanel uid={answer.run.uid} /></Seen>
         <Seen height={240}><div class="columns"><JobTimesPanel uid={answer.run.uid} /><OperationsPanel uid={answer.run.uid} /></div></Seen>
         <Seen height={240}><UsagePanel uid={answer.run.uid} /></Seen>
       </>;
