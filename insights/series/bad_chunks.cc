@@ -69,12 +69,12 @@ core::Result<bool> SeriesWriter::drop_bad(std::int64_t family, std::int64_t x0) 
     dropped = true;
   }
   get.reset();
-  auto failed = database_->failure();
+  const auto written = database_->failure();
   open_ = false;
-  database_->run(failed ? "COMMIT" : "ROLLBACK");
-  auto after = database_->failure();
-  if (!failed) return failed.error();
-  if (!after) return after.error();
+  database_->run(written ? "COMMIT" : "ROLLBACK");
+  const auto ended = database_->failure();
+  if (!written) return written.error();
+  if (!ended) return ended.error();
   return dropped;
 }
 

@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 
 import numpy
+import jsonschema
 import pytest
 
 from tests.e2e.test_capture_by_hand import CONFIG as LIVE, SCRIPT
@@ -109,7 +110,6 @@ def fetched(one, trace, method="GET", **headers):
 
 
 def test_answers_are_what_openapi_says(traced):
-    jsonschema = pytest.importorskip("jsonschema")
     described = asked(traced, "/api/v1/openapi.json")
     schemas = {"components": {"schemas": as_json_schema(described["components"]["schemas"])}}
     for path, filled in (("/traces", "/traces"), ("/traces/{id}/place", "/traces/1-0-131/place"), ("/traces/{id}/place", "/traces/1-1-133/place")):
