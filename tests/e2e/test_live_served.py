@@ -56,9 +56,9 @@ def test_a_worker_that_is_behind_comes_whole_and_silence_is_told(server, tmp_pat
         except TimeoutError as error:
             ends.append(str(error))
     reading = threading.Thread(target=follow)
+    assert wait_for(lambda: trial.series("loss")["step"].size == 50, 10)  # what the server takes in later would be no history
     reading.start()
     try:
-        assert wait_for(lambda: trial.series("loss")["step"].size == 50, 10)
         threading.Event().wait(1.0)
         writer.append(scalar("w", "loss", 1.0, 50, job="two", worker="worker_0", rank=0))
         assert wait_for(lambda: got == [("worker_0", 50)], 10), got

@@ -43,10 +43,10 @@ for step in range(6000):
 @pytest.fixture
 def train(tmp_path):
     running = []
+    path = tmp_path / "train.py"
+    path.write_text(textwrap.dedent(SCRIPT))  # once: a job that starts reads it
 
     def start(job="bert"):
-        path = tmp_path / "train.py"
-        path.write_text(textwrap.dedent(SCRIPT))
         everything = {**os.environ, "TOCSIN_OUT": str(tmp_path / "journal"), "PYTHONPATH": str(ROOT / "python"), "TOCSIN_QUIET": "1",
                       "TOCSIN_LIBRARY": os.environ.get("TOCSIN_LIBRARY", str(BUILD / "collectors/hook/libtocsin_client.so.0"))}
         running.append(subprocess.Popen([sys.executable, path, tmp_path, job], env=everything))

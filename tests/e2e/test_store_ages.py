@@ -1,12 +1,14 @@
 """How long the stores of the page keep what, how far back a new one reads, and how the past is shown."""
 import datetime
 import json
+import subprocess
+import sys
 import time
 
 import numpy
 import pytest
 
-from tests.e2e.test_curves import CONFIG, asked, refused, run_with, train
+from tests.e2e.test_curves import CONFIG, SCRIPT, asked, environment, refused, run_with
 from tests.e2e.test_page_marks import belongs_here
 from tests.support.hook_support import wait_for, wire
 from tests.support.program import run_cli
@@ -145,11 +147,13 @@ def moved(moment, milliseconds):
     return (at + datetime.timedelta(milliseconds=milliseconds)).isoformat().replace("+00:00", "Z")
 
 
-# A run explodes at step 700 and is stopped: before, between and after.
+# Before, while and after the loss of a run is NaN; it lasts, so that it is seen.
 def test_the_past_is_shown_as_it_was_recorded_then(server, tmp_path):
     one = server(CONFIG.format(journal=tmp_path / "journal"))
     one.wait_for("ready")
-    training = train(tmp_path, tmp_path / "journal", 4000, 0.002)
+    script = tmp_path / "train.py"
+    script.write_text(SCRIPT.replace("step in (300, 301)", "300 <= step < 800"))
+    training = subprocess.Popen([sys.executable, script, "2000", "0.01"], env=environment(tmp_path / "journal"), cwd=tmp_path)
 
     def recorded():
         """What the API says now, and when that was."""
@@ -158,9 +162,9 @@ def test_the_past_is_shown_as_it_was_recorded_then(server, tmp_path):
             return None
         return asked(one, f"/api/v1/runs/{run[0]['uid']}")
 
-    first = wait_for(lambda: (now := recorded()) and not now["issues"] and now, 20)
-    assert first
-    uid = first["run"]["uid"]
+    uid = run_with(one, 50)
+    first = recorded()
+    assert uid == first["run"]["uid"] and first["issues"] == []
     fired = wait_for(lambda: (now := recorded())["issues"] and now["run"]["state"] == "running" and now["run"]["issues"]["open"] and now, 30)
     assert fired
     assert training.wait(60) is not None
