@@ -191,8 +191,11 @@ void App::Impl::spawn(const std::string& name, std::function<void(std::stop_toke
 
 void App::Impl::start_threads() {
   if (parts.leadership) {
-    spawn("lease",
-          [lead = parts.leadership.get()](const std::stop_token& stop) { lead->run(stop); });
+    spawn("lease", [this](const std::stop_token& stop) {
+      parts.leadership->run(stop, [this] {
+        for (const RunningStage& one : stages) one.loop->wake();
+      });
+    });
   }
   for (auto& one : stages) {
     spawn(one.thread, [loop = one.loop.get()](const std::stop_token& stop) { loop->run(stop); });
@@ -206,6 +209,8 @@ void App::Impl::keep(const std::stop_token& stop) {
   core::StoppableCondVar wake;
   bool told = false;
   core::Duration look_due{};
+  // A start has the processors and the disk to itself, unless it takes long.
+  const core::Duration small_from = clock.monotonic() + 30s;
   while (!stop.stop_requested()) {
     if (!told && ready()) {
       told = true;
@@ -213,7 +218,7 @@ void App::Impl::keep(const std::stop_token& stop) {
       log.info("ready", {{"transport", transport->describe()}, {"http", http->address()}});
     }
     const core::Duration steady = clock.monotonic();
-    keep_small(steady);
+    if (told || steady >= small_from) keep_small(steady);
     // Until it is ready it looks a hundred times a second, to be it at once.
     if (told || steady >= look_due) {
       health->look();

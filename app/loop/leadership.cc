@@ -17,18 +17,18 @@ Leadership::Leadership(std::unique_ptr<core::Lease> lease, const core::Clock& cl
       changes_(telemetry.counter("tocsin_router_lease_changes_total",
                                  "times the lease was won or given up")) {}
 
-void Leadership::run(const std::stop_token& stop) {
+void Leadership::run(const std::stop_token& stop, const std::function<void()>& changed) {
   core::Mutex quiet;
   core::StoppableCondVar wake;
   while (!stop.stop_requested()) {
-    step(1s);
+    if (step(1s)) changed();
     const core::MutexLock lock(quiet);
     wake.wait_for(quiet, stop, term() == 0 ? 100ms : 500ms, [] { return false; });
   }
   release();
 }
 
-void Leadership::step(std::chrono::milliseconds timeout) {
+bool Leadership::step(std::chrono::milliseconds timeout) {
   const core::Duration now = clock_.monotonic();
   // Once it ran out somebody else may have led in between, however soon it is ours again.
   if (now.count() >= valid_until_.load()) term_ = 0;
@@ -39,11 +39,12 @@ void Leadership::step(std::chrono::milliseconds timeout) {
   const bool leads = until && *until > clock_.monotonic();
   const bool led = term_.load() != 0;
   if (leads) valid_until_ = until->count();
-  if (leads == led) return;
+  if (leads == led) return false;
   term_ = leads ? ++won_ : 0;
   held_.set(leads ? 1 : 0);
   changes_.add();
   log_.info(leads ? "lease_won" : "lease_lost", {{"term", won_}});
+  return true;
 }
 
 void Leadership::release() {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stop_token>
 
@@ -23,10 +24,11 @@ class Leadership {
   Leadership(std::unique_ptr<core::Lease> lease, const core::Clock& clock, core::Log& log,
              core::Telemetry& telemetry);
 
-  /// step() every second until stopped, then gives the lease back.
-  void run(const std::stop_token& stop);
-  /// Takes or renews; blocks at most about `timeout`.
-  void step(std::chrono::milliseconds timeout);
+  /// step() every half a second until stopped, then gives the lease back. `changed` is called on this
+  /// thread when the lease was won or lost, so that who waits for it need not look again and again.
+  void run(const std::stop_token& stop, const std::function<void()>& changed);
+  /// Takes or renews; blocks at most about `timeout`. True: the lease was won or lost.
+  bool step(std::chrono::milliseconds timeout);
   void release();
 
   /// Grows with each time the lease was won; 0 while it is not certainly ours.

@@ -4,15 +4,9 @@
 #include <optional>
 #include <utility>
 
-#include "app/process/allocator.h"
+#include "app/process/memory_ahead.h"
 
 namespace tocsin::app {
-namespace {
-
-/// What a stage keeps of so many bytes, and allocates beside them, is well within what is taken ahead.
-constexpr std::size_t kBytesAhead = std::size_t{256} << 10;
-
-}  // namespace
 
 core::Status StateReading::open(core::RecordPublisher& publisher) {
   partitions_ = wiring_.state_partitions;
@@ -45,14 +39,10 @@ core::Status StateReading::read_partition(std::int32_t number, std::int32_t stat
   const auto note = [&](core::Error error) {
     if (!problem) problem = std::move(error);
   };
-  std::size_t bytes = kBytesAhead;
+  MemoryAhead memory;
   const auto read = source.read_all(wiring_.state_topic, state_partition, stage_.state_since(now),
                                     [&](const core::RecordView& record) {
-                                      bytes += record.value.size();
-                                      if (bytes >= kBytesAhead) {
-                                        take_memory_ahead();
-                                        bytes = 0;
-                                      }
+                                      memory.reading(record.value.size());
                                       try {
                                         const auto status = stage_.restore(number, record);
                                         if (!status) note(status.error());

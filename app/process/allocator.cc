@@ -1,6 +1,7 @@
 #include "app/process/allocator.h"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>  // says whether this is glibc
 #include <ctime>
 #ifdef __GLIBC__
@@ -24,13 +25,17 @@ void keep_freed_memory() noexcept {
 #endif
 }
 
-void take_memory_ahead() noexcept {
+std::span<std::byte> take_memory_ahead() noexcept {
 #ifdef __GLIBC__
   // Freed at once, it stays at the end of this thread's heap; else it would come and go.
-  if (!keeps_freed) return;
+  if (!keeps_freed) return {};
   constexpr std::size_t kAhead = std::size_t{4} << 20;
   void* volatile ahead = std::malloc(kAhead);  // volatile: or the compiler takes both calls away
+  auto* const begin = static_cast<std::byte*>(ahead);
   std::free(ahead);
+  return {begin, begin == nullptr ? 0 : kAhead};
+#else
+  return {};
 #endif
 }
 

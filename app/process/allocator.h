@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <span>
 
 namespace tocsin::app {
 
@@ -12,9 +14,9 @@ void keep_freed_memory() noexcept;
 
 /// A thread other than the first one asks the system for memory page by page, with a call for each:
 /// 40 000 of them for the state of 100 000 open issues. After this its next four megabytes are
-/// there. Called as often as is convenient: where that much is free it costs next to nothing. Does
-/// nothing before keep_freed_memory().
-void take_memory_ahead() noexcept;
+/// there. Called as often as is convenient: where that much is free it costs next to nothing. Gives
+/// where they lie: an address, for nothing holds them. Does nothing before keep_freed_memory().
+std::span<std::byte> take_memory_ahead() noexcept;
 
 /// Gives to the system what is freed for good: after a burst, such as a start with many open issues,
 /// holes and up to 64 MiB per heap would stay for as long as the process lives.

@@ -1,0 +1,48 @@
+// Memory that is there before a thread needs it.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <span>
+#include <thread>
+
+namespace tocsin::app {
+
+/// For a thread that reads a large state in one go. Half the processor time of such a reading is the
+/// system's, which clears each new page when it is first used. Here a second thread has that done,
+/// some megabytes ahead of the reader. A state that is read in no time starts no thread. Does nothing
+/// before keep_freed_memory(), and little where the system knows no MADV_POPULATE_WRITE (before
+/// Linux 5.14).
+class MemoryAhead {
+ public:
+  MemoryAhead() = default;
+  ~MemoryAhead();
+  MemoryAhead(const MemoryAhead&) = delete;
+  MemoryAhead& operator=(const MemoryAhead&) = delete;
+
+  /// The calling thread is about to keep what it makes of `bytes` that it has read. Takes memory once
+  /// for each 256 KiB of them.
+  void reading(std::size_t bytes);
+  /// Takes memory now, and has it cleared in the background.
+  void take();
+  /// Bytes that have been cleared ahead so far. Of any thread.
+  [[nodiscard]] std::size_t cleared();
+
+ private:
+  void clear_what_is_taken();
+
+  std::size_t read_ = 0;
+  std::size_t taken_ = 0;  // how often
+  std::span<std::byte>
+      last_;  // what was taken last; like wanted_ an address: others may have the memory by now
+  bool no_thread_ = false;  // none was to be had
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::span<std::byte> wanted_;
+  std::size_t cleared_ = 0;
+  bool over_ = false;
+  std::thread thread_;
+};
+
+}  // namespace tocsin::app
