@@ -9,6 +9,7 @@ import time
 from tests.support.program import ROOT, run_cli
 from tests.support.telemetry import kafka_events, kafka_produce, scalar
 from tests.support.webhook_receiver import WebhookReceiver
+from tests.support.patience import patience
 from tocsin import wire
 
 sys.path.insert(0, str(ROOT / "tools" / "lib"))
@@ -47,7 +48,7 @@ def tell(kafka, prefix, runs, value, step):
 
 
 def wait_until(found, timeout=90):
-    end = time.monotonic() + timeout
+    end = time.monotonic() + patience(timeout)
     while time.monotonic() < end:
         if result := found():
             return result

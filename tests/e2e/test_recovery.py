@@ -5,6 +5,7 @@ import time
 import pytest
 
 from tests.support.kafka import Kafka
+from tests.support.patience import patience
 from tests.support.telemetry import (JournalWriter, firing_ids, journal_events, journal_records,
                                      kafka_events, kafka_produce, scalar)
 
@@ -36,7 +37,7 @@ def batches(seed):
 
 
 def wait_until(check, timeout, what):
-    end = time.monotonic() + timeout
+    end = time.monotonic() + patience(timeout)
     while time.monotonic() < end:
         found = check()
         if found:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.program import BUILD, ROOT, run_cli
 from tests.support.telemetry import journal_events
+from tests.support.patience import patience
 
 CONFIG = """
 transport: {{journal: {journal}}}
@@ -75,7 +76,7 @@ def issues_of(tmp_path, rule):
 
 
 def wait_until(found, timeout=40):
-    end = time.monotonic() + timeout
+    end = time.monotonic() + patience(timeout)
     while time.monotonic() < end:
         if result := found():
             return result

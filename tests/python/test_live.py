@@ -44,7 +44,7 @@ def writer(tmp_path):
 
 @pytest.mark.skipif(library() is None, reason="no library is built")
 def test_a_job_that_runs_gives_every_row_once_and_its_end_ends_it(tmp_path):
-    running = job(tmp_path, 150, 0.02)
+    running = job(tmp_path, 250, 0.02)
     try:
         assert wait_for(lambda: (tmp_path / "journal" / "telemetry.db").exists(), 20)
         trial = create_trial(tmp_path / "journal")
@@ -54,8 +54,8 @@ def test_a_job_that_runs_gives_every_row_once_and_its_end_ends_it(tmp_path):
             steps += list(map(int, frame["step"]))
             frames += 1
             alive += running.poll() is None
-        assert steps == list(range(150)) and frames > 5 and alive > 5, (frames, alive)
-        assert running.wait(10) == 0 and trial.series("loss")["value"].shape == (150,)
+        assert steps == list(range(250)) and frames >= alive > 1, (frames, alive)  # while it ran, and not in one at its end
+        assert running.wait(10) == 0 and trial.series("loss")["value"].shape == (250,)
     finally:
         running.kill()
 

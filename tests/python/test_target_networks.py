@@ -53,7 +53,7 @@ def test_a_target_network_that_is_mixed(out):
 
 
 def test_a_target_network_that_stands(out):
-    told, found = learn(out, updates=600, pause=0.004, rules="default")
+    told, found = learn(out, updates=1200, pause=0.004, rules="default")
     assert told["updates"] > 256
     assert told["changes"] == 0 and told["equal"] >= 1 and told["moves"] > 60
     assert found == [("lag", "target_net")]

@@ -24,6 +24,7 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 from tests.support import journal  # noqa: E402 (after the path above)
 from tests.support.receiver import free_port  # noqa: E402
+from tests.support.patience import patience  # noqa: E402
 
 
 def closed_port():
@@ -143,12 +144,14 @@ def rfc3339(seconds):
 
 def wait_for(condition, seconds=5.0):
     """What `condition` gives once it is true; the last answer when the time is over."""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + patience(seconds)
+    pause = 0.002
     while True:
         answer = condition()
         if answer or time.monotonic() > end:
             return answer
-        time.sleep(0.002)
+        time.sleep(pause)
+        pause = min(pause * 1.2, 0.05)  # what is waited for long is not asked for five hundred times a second
 
 
 def run_script(text, directory, timeout=120, **environment):

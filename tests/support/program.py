@@ -8,6 +8,8 @@ import threading
 import time
 import urllib.request
 
+from tests.support.patience import patience
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TOCSIN_BUILD", ROOT / "build" / "release"))
 BINARY = pathlib.Path(os.environ.get("TOCSIN_BINARY", BUILD / "app" / "tocsin"))
@@ -52,7 +54,7 @@ class Server:
                 if event.get("msg") == name and all(event.get(k) == v for k, v in fields.items()):
                     return event
             return None
-        end = time.monotonic() + timeout
+        end = time.monotonic() + patience(timeout)
         with self._new:
             while True:
                 event = find()

@@ -22,6 +22,8 @@ import sys
 import threading
 import time
 
+from tests.support.patience import patience
+
 OK, HANG = "ok", "hang"
 
 
@@ -36,7 +38,7 @@ def free_port():
 
 def wait_for(condition, timeout=10.0, what="condition"):
     """The first truthy value of `condition()`; AssertionError after `timeout` seconds."""
-    deadline = time.monotonic() + timeout
+    deadline = time.monotonic() + patience(timeout)
     while True:
         value = condition()
         if value:

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from tests.support.program import BUILD, ROOT, run_cli
+from tests.support.patience import patience
 
 CONFIG = """
 transport: {{journal: {journal}}}
@@ -67,7 +68,7 @@ def issues_of(tmp_path, rule):
 
 
 def wait_until(found, timeout=20):
-    end = time.monotonic() + timeout
+    end = time.monotonic() + patience(timeout)
     while time.monotonic() < end:
         if result := found():
             return result
