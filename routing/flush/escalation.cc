@@ -36,6 +36,12 @@ bool hears(const Group& group, const Integration& integration) {
   return log != nullptr && !(log->told.empty() && log->owed.empty());
 }
 
+/// Has the look at this time decided a message for it?
+bool hears_now(const Group& group, const Integration& integration, WallTime at) {
+  const TellLog* log = log_of(group, integration);
+  return log != nullptr && !log->pending.empty() && log->pending.back().decided_at >= at;
+}
+
 /// What may be told to somebody on the route.
 std::vector<const FlushMember*> visible(const std::vector<FlushMember>& members,
                                         const Route& route) {
@@ -208,6 +214,8 @@ void Teller::escalate(const Look& look) {
   const Occasion occasion{
       "escalation", escalation_words(route, step, *due, look.at() - ladder.since, acked), true};
   for (const Integration* integration : tree_.integrations_of(step.receiver)) {
+    // Who hears news of the incident in this second is not told the same a second time.
+    if (hears_now(look.group, *integration, look.at())) continue;
     tell(look, *integration, &occasion, !among(route.integrations, *integration));
   }
   further_.push_back({route.id, step.receiver, due->index, {}});
@@ -283,9 +291,8 @@ void Teller::tell_of_acks(const Look& look) {
       return integration->acknowledges && integration->id != ack->origin;
     };
     const auto opens_now = [&](const Integration* integration) {
-      const TellLog* log = log_of(group, *integration);
-      return takes_it(integration) && log != nullptr && !log->placed && !log->pending.empty() &&
-             log->pending.back().decided_at >= look.at();
+      return takes_it(integration) && hears_now(group, *integration, look.at()) &&
+             !log_of(group, *integration)->placed;
     };
     const auto& told = group.route->integrations;
     if (std::any_of(told.begin(), told.end(), opens_now)) return;

@@ -61,6 +61,20 @@ TEST_F(EscalationTest, StepsAreCarriedOutAtTheirTimesAndRepeatAsOftenAsTheyMay) 
   EXPECT_THAT(h.said(), IsEmpty());
 }
 
+TEST_F(EscalationTest, WhoHearsNewsInTheSecondOfAStepIsToldOnce) {
+  h.fire(kClimbing);
+  h.at(30min);
+  h.said();
+  h.at(59min);
+  h.fire(kAlso);
+  h.at(60min);  // the next interval of the group, and the first repeat for lead
+  EXPECT_THAT(h.said(), ElementsAre("new_issues update oncall 2/0", "new_issues update second 2/0",
+                                    "new_issues update lead 2/0"));
+  h.at(90min);
+  EXPECT_THAT(h.said(), ElementsAre("escalation update lead 2/0"));
+  EXPECT_THAT(h.sent.back().why, HasSubstr("repeat 2 of 2")) << "that step has had its time";
+}
+
 // Messages are of several partitions: that the open has arrived may be read after the close.
 TEST_F(EscalationTest, TheNextIncidentIsOpenedAlthoughAnEarlierOpenIsHeardOfLast) {
   h.fire(kClimbing);
