@@ -70,7 +70,10 @@ def resumed(tmp_path_factory):
         if RUN_TEXT not in [row["uid"] for row in asked(one, "/api/v1/runs")["items"]]:
             return False
         told = asked(one, f"/api/v1/runs/{RUN_TEXT}")
-        return len(told["attempts"]) == 2 and told["attempts"][1]["outcome"] and told["issues"] and told["run"]["step"] == 139
+        events = len(told["attempts"]) == 2 and told["attempts"][1]["outcome"] and told["issues"] and told["run"]["step"] == 139
+        loss = [row for row in asked(one, f"/api/v1/runs/{RUN_TEXT}/names")["items"] if row["name"] == "loss"]
+        sampled = [row for row in asked(one, f"/api/v1/runs/{RUN_TEXT}/nodes")["items"] if row["node"] == "n1" and row["to"] - row["from"] >= 108_000]
+        return events and [row["stored"] for row in loss] == [80 + 2 * 90] and sampled
     assert wait_for(complete, 60)
     yield one, begin
     one.kill()
