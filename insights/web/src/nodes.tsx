@@ -22,11 +22,11 @@ const SHARE = { unit: "%", factor: 100, top: 102 };
 const FORMS: (Form & { metric: RegExp })[] = [
   { id: "cpu", title: "CPU %", metric: /^system\.cpu\.busy$/, ...SHARE },
   { id: "iowait", title: "I/O wait %", metric: /^system\.cpu\.iowait$/, ...SHARE },
-  { id: "network", title: "Network", metric: /^system\.network\.io\.rate$/, unit: "B/s", factor: 1 },
+  { id: "network", title: "Network, bytes per second", metric: /^system\.network\.io\.rate$/, unit: "B/s", factor: 1 },
   { id: "gpu", title: "GPU %", metric: /^hw\.gpu\.utilization$/, ...SHARE },
   { id: "gpu_memory", title: "GPU memory %", metric: /^hw\.gpu\.memory\.utilization$/, ...SHARE },
   { id: "memory", title: "Host memory % in use", metric: /^system\.memory\.utilization$/, ...SHARE },
-  { id: "disk", title: "Disk", metric: /^system\.disk\.io\.rate$/, unit: "B/s", factor: 1 },
+  { id: "disk", title: "Disk, bytes per second", metric: /^system\.disk\.io\.rate$/, unit: "B/s", factor: 1 },
   { id: "power", title: "GPU power", metric: /^hw\.power$/, unit: "W", factor: 1 },
   { id: "temperature", title: "GPU temperature", metric: /^hw\.temperature$/, unit: "°C", factor: 1 },
 ];
