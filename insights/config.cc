@@ -1,6 +1,47 @@
 #include "insights/config.h"
 
+#include <algorithm>
+#include <string_view>
+
 namespace tocsin::insights {
+
+namespace {
+
+// Nothing in it is escaped, or leads anywhere else.
+bool is_trace_place(const std::string& place) {
+  const bool up = place.find("/../") != std::string::npos || place.ends_with("/..");
+  if (place.starts_with('/')) return !up;
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("-._~/").find(c) != std::string_view::npos;
+  };
+  return place.starts_with("s3://") && place.size() > 5 && place[5] != '/' && !up &&
+         std::all_of(place.begin() + 5, place.end(), plain);
+}
+
+void read_traces(config::Reader& in, TracePlaces& out) {
+  config::Check<std::vector<std::string>> places;
+  places.ok = [](const std::vector<std::string>& all) {
+    return std::all_of(all.begin(), all.end(), is_trace_place);
+  };
+  places.expected = "directories that begin with / and s3://bucket/prefix, without ..";
+  in.optional(
+      "from", out.from, places,
+      "directories and s3://bucket/prefix whose traces this server sends; others stay where "
+      "they are");
+  config::Check<std::string> endpoint;
+  endpoint.ok = [](const std::string& text) {
+    return text.empty() || text.starts_with("https://") || text.starts_with("http://");
+  };
+  endpoint.expected = "https://host[:port]";
+  in.optional(
+      "endpoint", out.endpoint, endpoint,
+      "of an S3-compatible store; default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, Amazon's");
+  in.optional("region", out.region,
+              "of the store; default: AWS_REGION, AWS_DEFAULT_REGION, us-east-1");
+}
+
+}  // namespace
 
 void read(config::Reader& in, Config& out) {
   in.optional("enabled", out.enabled,
@@ -21,6 +62,8 @@ void read(config::Reader& in, Config& out) {
               "the same of curves.db, beside the store: curves and tensors of runs");
   in.optional("replays", out.replays, config::between(std::uint64_t{1}, std::uint64_t{64}),
               "replays that people begin on the page and by the API run at once; more are refused");
+  in.section("traces", "where traces that did not go to the topic may be read",
+             [&](config::Reader& places) { read_traces(places, out.traces); });
 }
 
 namespace {

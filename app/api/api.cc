@@ -86,7 +86,7 @@ struct Api::Parts {
         measures(telemetry),
         tasks(clock, config.insights.replays),
         replays(replay_routes(desk, tasks, transport, config)),
-        traces(trace_routes(desk, transport)) {
+        traces(trace_routes(desk, transport, config.insights.traces)) {
     if (config.http.links) links = link_routes(*config.http.links, desk, telemetry);
   }
 

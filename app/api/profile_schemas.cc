@@ -49,7 +49,7 @@ constexpr std::string_view kProfileSchemas =
  "Resources":{"type":"object","properties":{"items":{"type":"array","items":{"type":"object",
    "properties":{"node":{"type":"string"},"workers":{"$ref":"#/components/schemas/WorkerList"},
    "what":{"type":"string","enum":["total_cpu","total_gpu","cpu_memory","gpu_memory","io_wait",
-   "network"]},"unit":{"type":"string"},"samples":{"type":"integer"},"width_ms":{
+   "network","network_rate"]},"unit":{"type":"string"},"samples":{"type":"integer"},"width_ms":{
    "type":"integer"},"min":{"type":"number"},"mean":{"type":"number"},"p50":{"type":"number"},
    "p90":{"type":"number"},"p95":{"type":"number"},"p99":{"type":"number"},
    "max":{"type":"number"}},"required":["node","workers","what","unit","samples","width_ms","min",

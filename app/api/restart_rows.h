@@ -10,8 +10,9 @@
 
 namespace tocsin::app {
 
-/// {mode, step, attempt, workers, again, number, world_size, reason, exit_code}: `number` counts the
-/// attempts of the run from 1, `reason` is how the attempt before it ended. Null: nobody has said.
+/// {mode, step, attempt, workers, again, number, before, world_size, reason, exit_code}: `number`
+/// counts the attempts of the run from 1, `before` is that of the curve up to there, `reason` is how the attempt
+/// before it ended. Null: nobody has said.
 core::ValueList restart_rows(ApiDesk& desk, const std::string& run,
                              const std::vector<insights::Restart>& restarts);
 

@@ -166,6 +166,7 @@ HttpAnswer show_run(ApiDesk& desk, const ApiCall& call) {
                    {"issues", std::move(issues)},
                    {"stop", found->story.stop(found->line.uid)},
                    {"changes", found->story.changes()},
+                   {"attempts", found->story.attempts()},
                    {"rules", found->story.rules()},
                    {"deliveries", std::move(deliveries)},
                    {"as_of", core::to_rfc3339(moment_of(call).value_or(desk.clock.now()))}}) +

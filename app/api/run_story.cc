@@ -153,6 +153,7 @@ void RunStory::note_event(const insights::KeptRecord& kept) {
           {"state", std::string(core::to_string(issue->status))},
           {"step", integer_or_null(issue->step)}});
   } else if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) {
+    attempts_.saw(*job);
     if (job->phase == core::JobPhase::heartbeat) return;
     const bool began = job->phase == core::JobPhase::started;
     // The same event stands in two topics: its own time is one.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/api/attempt_log.h"
 #include "app/api/change_marks.h"
 #include "app/api/histories.h"
 #include "app/api/rule_standings.h"
@@ -28,6 +29,8 @@ class RunStory {
   [[nodiscard]] core::ValueList rules() const { return rules_.rows(); }
   /// Captures, traces and settings that the run took on, by step.
   [[nodiscard]] core::ValueList changes() const { return changes_.rows(); }
+  /// Its attempts, oldest first, with when each began and how it ended.
+  [[nodiscard]] core::ValueList attempts() const { return attempts_.rows(); }
   /// What happened, newest first: {time, kind, text, detail, key, step, state}.
   [[nodiscard]] core::ValueList history() const;
 
@@ -41,6 +44,7 @@ class RunStory {
   RecentDeliveries deliveries_;
   RuleStandings rules_;
   ChangeMarks changes_;
+  AttemptLog attempts_;
   core::ValueList lines_;  // oldest first
 };
 

@@ -3,54 +3,20 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <span>
 #include <utility>
 
+#include "app/api/trace_slice.h"
 #include "app/recordings/recording.h"
 #include "core/topics.h"
 
 namespace tocsin::app {
 namespace {
 
-constexpr const char* kTraceName = "profiler/trace";
 constexpr auto kBeforeTheAnswer = std::chrono::minutes(10);  // clocks differ, queues wait
 constexpr auto kBehindTheAnswer = std::chrono::hours(1);
 constexpr auto kLongestSearch = std::chrono::seconds(20);
 constexpr std::size_t kChunksOfATurn = 4;  // up to 1 MiB each
 constexpr auto kTraceNeverIdle = std::chrono::hours(1);
-
-/// Which records are chunks of one trace.
-class TraceChunks {
- public:
-  TraceChunks(const core::RunUid& run, const SentTrace& trace)
-      : run_(run),
-        key_(core::route_key(run)),
-        name_(core::name_hash(kTraceName)),
-        worker_(core::name_hash(trace.worker)),
-        step_(trace.step),
-        attempt_(trace.attempt) {}
-
-  /// Borrows from the record.
-  [[nodiscard]] std::optional<ingest::TensorChunk> chunk_in(const core::RecordView& record) const {
-    if (record.tombstone || record.key.value_or("") != key_) return std::nullopt;
-    const auto frame = ingest::decode_frame(std::as_bytes(std::span(record.text())));
-    if (!frame) return std::nullopt;
-    const core::FrameHeader& header = frame.frame().header();
-    const auto chunk = ingest::tensor_chunk(frame.frame());
-    const bool ours = chunk && chunk->name == name_ && header.run == run_ &&
-                      header.worker == worker_ && header.step == step_ &&
-                      header.attempt == attempt_;
-    return ours ? chunk : std::nullopt;
-  }
-
- private:
-  core::RunUid run_;
-  std::string key_;
-  std::uint64_t name_;
-  std::uint64_t worker_;
-  std::int64_t step_;
-  std::uint32_t attempt_;
-};
 
 /// A run's chunks are in one partition; nullopt: there is only one, or nobody knows.
 core::Result<std::optional<std::int32_t>> partition_of(ingest::Transport& transport,
@@ -70,7 +36,7 @@ class TraceStream final : public HttpStream {
  public:
   TraceStream(ingest::Transport& transport, const core::RunUid& run, const SentTrace& trace,
               const TracePlace& place, ByteRange range, std::shared_ptr<std::atomic<int>> open)
-      : transport_(transport), chunks_(run, trace), range_(range), open_(std::move(open)) {
+      : transport_(transport), chunks_(run, trace), slice_(range), open_(std::move(open)) {
     span_.from.offset = place.offset;
     span_.partition = place.partition;
   }
@@ -90,28 +56,15 @@ class TraceStream final : public HttpStream {
 
   ingest::Transport& transport_;
   TraceChunks chunks_;
-  ByteRange range_;
+  TraceSlice slice_;
   std::shared_ptr<std::atomic<int>> open_;
   Span span_;
   std::unique_ptr<RecordingReader> reader_;
-  std::uint64_t at_ = 0;  // byte of the trace that comes next
 };
 
 // A chunk that was sent twice comes twice; one that is missing tears the answer.
 void TraceStream::add(const core::RecordView& record, Piece& out) {
-  const auto chunk = chunks_.chunk_in(record);
-  if (!chunk || out.torn || at_ >= range_.end) return;
-  if (chunk->byte_offset > at_) {
-    out.torn = true;
-    return;
-  }
-  if (chunk->byte_offset < at_) return;
-  at_ += chunk->data.size();
-  const std::uint64_t first = std::max(chunk->byte_offset, range_.begin);
-  const std::uint64_t last = std::min(at_, range_.end);
-  if (first >= last) return;
-  const auto part = chunk->data.subspan(first - chunk->byte_offset, last - first);
-  out.text.append(reinterpret_cast<const char*>(part.data()), part.size());
+  if (const auto chunk = chunks_.chunk_in(record)) slice_.add(*chunk, out);
 }
 
 HttpStream::Piece TraceStream::take() {
@@ -121,13 +74,13 @@ HttpStream::Piece TraceStream::take() {
     if (!opened) return {"", false, true};
     reader_ = std::move(*opened);
   }
-  while (out.text.empty() && !out.torn && at_ < range_.end) {
+  while (out.text.empty() && !out.torn && !slice_.done()) {
     const auto over =
         reader_->read([&](const core::RecordView& record) { add(record, out); }, kChunksOfATurn);
-    const bool cut = !over || reader_->end().gaps > 0 || (*over && at_ < range_.end);
+    const bool cut = !over || reader_->end().gaps > 0 || (*over && !slice_.done());
     out.torn = out.torn || cut;
   }
-  out.last = !out.torn && at_ >= range_.end;
+  out.last = !out.torn && slice_.done();
   return out;
 }
 
@@ -150,8 +103,11 @@ core::Result<TracePlace> find_trace(ingest::Transport& transport, const core::Ru
     if (found) return;
     const auto chunk = chunks.chunk_in(record);
     if (!chunk || chunk->chunk != 0) return;
-    found = TracePlace{record.partition, record.offset, chunk->total_bytes, ""};
-    if (chunk->dataref) found->uri = std::string(chunk->dataref->uri);
+    found = TracePlace{record.partition, record.offset, chunk->total_bytes, "", 0, 0};
+    if (!chunk->dataref) return;
+    found->uri = std::string(chunk->dataref->uri);
+    found->object_offset = chunk->dataref->offset;
+    found->object_bytes = chunk->dataref->bytes;
   };
   for (bool over = false; !over && !found;) {
     const auto read = (*reader)->read(look, kChunksOfATurn);

@@ -23,6 +23,7 @@ struct TracePlace {
   std::int64_t offset = 0;  // of its first chunk
   std::uint64_t bytes = 0;
   std::string uri;  // else the topic has it: file:///… or s3://…, frames of ours around it
+  std::uint64_t object_offset = 0, object_bytes = 0;  // of those frames in there
 };
 
 /// Reads the topic around the time of the answer, for at most twenty seconds. not_found: it is not

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/api/trace_bytes.h"
+#include "app/api/trace_objects.h"
 #include "app/api/trace_rows.h"
 #include "app/serve/problem.h"
 #include "core/json.h"
@@ -25,6 +26,7 @@ constexpr const char* kTraceType = "application/gzip";
 struct TraceDesk {
   ApiDesk& desk;
   ingest::Transport& transport;
+  TraceObjects objects;
   // The streams may outlive the route by a moment.
   std::shared_ptr<std::atomic<int>> open = std::make_shared<std::atomic<int>>(0);
 };
@@ -86,12 +88,19 @@ std::string fetching_line(const AskedTrace& of) {
 HttpAnswer show_trace_place(const TraceDesk& traces, const ApiCall& call) {
   const auto found = asked_trace(traces, call);
   if (!found) return problem(found.error());
-  const bool here = found->place.uri.empty();
+  std::string why;
+  bool here = found->place.uri.empty();
+  if (!here) {
+    const auto object = traces.objects.open(found->run, found->trace, found->place);
+    here = bool{object};
+    if (!object) why = object.error().message;
+  }
   return {200,
           core::to_json(ValueMap{
               {"id", found->trace.id},
               {"here", here},
               {"uri", here ? Value() : Value(found->place.uri)},
+              {"why", why.empty() ? Value() : Value(core::visible(why, 600))},
               {"node", found->trace.node.empty() ? Value() : Value(found->trace.node)},
               {"bytes", static_cast<std::int64_t>(here ? found->place.bytes : found->trace.bytes)},
               {"command", fetching_line(*found)}}) +
@@ -109,14 +118,23 @@ std::string trace_file_name(const SentTrace& trace) {
   return out + "-" + std::to_string(trace.step) + ".json.gz";
 }
 
+// Where it lies instead, and what fetches it there.
+HttpAnswer not_here(const AskedTrace& of, const core::Error& why) {
+  return problem(409, "elsewhere",
+                 "the trace lies in " + core::visible(of.place.uri, 400) +
+                     (of.trace.node.empty() ? "" : ", written on " + of.trace.node) +
+                     "; this server cannot read it (" + core::visible(why.message, 600) +
+                     "): " + fetching_line(of));
+}
+
 HttpAnswer send_trace(const TraceDesk& traces, const ApiCall& call) {
   const auto found = asked_trace(traces, call);
   if (!found) return problem(found.error());
+  std::unique_ptr<TraceObject> object;
   if (!found->place.uri.empty()) {
-    return problem(409, "elsewhere",
-                   "the trace lies in " + core::visible(found->place.uri, 400) +
-                       (found->trace.node.empty() ? "" : ", written on " + found->trace.node) +
-                       "; this server does not read there: " + fetching_line(*found));
+    auto opened = traces.objects.open(found->run, found->trace, found->place);
+    if (!opened) return not_here(*found, opened.error());
+    object = *std::move(opened);
   }
   const std::uint64_t size = found->place.bytes;
   const std::string tag = "\"" + std::to_string(found->place.partition) + "-" +
@@ -141,8 +159,10 @@ HttpAnswer send_trace(const TraceDesk& traces, const ApiCall& call) {
     out.headers.emplace_back("Retry-After", "5");
     return out;
   }
-  auto stream =
-      trace_stream(traces.transport, found->run, found->trace, found->place, range, traces.open);
+  auto stream = object ? object_stream(std::move(object), found->run, found->trace, found->place,
+                                       range, traces.open)
+                       : trace_stream(traces.transport, found->run, found->trace, found->place,
+                                      range, traces.open);
   headers.emplace_back("Content-Disposition",
                        "attachment; filename=\"" + trace_file_name(found->trace) + "\"");
   const bool part = asked == RangeAsked::part;
@@ -170,16 +190,19 @@ constexpr std::string_view kTraceSchemas =
  "TracePlace":{"type":"object","properties":{"id":{"type":"string"},
    "here":{"type":"boolean","description":"true: this server sends the bytes"},
    "uri":{"type":"string","nullable":true,"description":"else where they lie"},
+   "why":{"type":"string","nullable":true,"description":"this server does not read there"},
    "node":{"type":"string","nullable":true,"description":"of the rank that has written them"},
    "bytes":{"type":"integer"},"command":{"type":"string","description":"that fetches them"}},
-   "required":["id","here","uri","node","bytes","command"],"additionalProperties":false}})json";
+   "required":["id","here","uri","why","node","bytes","command"],"additionalProperties":false}})json";
 
 }  // namespace
 
 std::string_view trace_schemas() noexcept { return kTraceSchemas; }
 
-std::vector<ApiRoute> trace_routes(ApiDesk& desk, ingest::Transport& transport) {
-  const auto shared = std::make_shared<const TraceDesk>(TraceDesk{desk, transport});
+std::vector<ApiRoute> trace_routes(ApiDesk& desk, ingest::Transport& transport,
+                                   const insights::TracePlaces& places) {
+  const auto shared =
+      std::make_shared<const TraceDesk>(TraceDesk{desk, transport, TraceObjects(places)});
   const auto of_desk = [&](auto handler) {
     return [shared, handler](const ApiCall& call) { return handler(*shared, call); };
   };

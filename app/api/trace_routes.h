@@ -10,7 +10,8 @@
 namespace tocsin::app {
 
 /// `desk` and `transport` outlive the routes.
-std::vector<ApiRoute> trace_routes(ApiDesk& desk, ingest::Transport& transport);
+std::vector<ApiRoute> trace_routes(ApiDesk& desk, ingest::Transport& transport,
+                                   const insights::TracePlaces& places);
 /// Schemas of their answers: a JSON object, by name.
 std::string_view trace_schemas() noexcept;
 

@@ -1,6 +1,7 @@
 #include "insights/series/restart_query.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string>
 #include <utility>
@@ -41,11 +42,13 @@ core::Result<std::vector<Restart>> ask_restarts(SeriesReader& reader, const Seri
       into.mode = worker.first;
       into.step = client->second.first;
       into.attempt = std::max(into.attempt, client->first.second);
+      into.before = std::max(into.before, std::prev(client)->first.second);
       ++into.workers;
       into.again = std::max(into.again, std::max<std::int64_t>(0, before + 1 - into.step));
     }
   }
   std::vector<Restart> out;
+  out.reserve(restarts.size());
   for (const auto& entry : restarts) out.push_back(entry.second);
   std::stable_sort(out.begin(), out.end(),
                    [](const Restart& a, const Restart& b) { return a.step < b.step; });

@@ -13,6 +13,7 @@ struct Restart {
   core::Mode mode = core::Mode::train;
   std::int64_t step = 0;     // the first of the later client
   std::int64_t attempt = 0;  // the highest of theirs
+  std::int64_t before = 0;   // the highest of their clients before it
   std::int64_t workers = 0;  // that went on there
   std::int64_t again = 0;    // steps that they went over again, at most
 };

@@ -16,14 +16,18 @@ namespace {
 
 constexpr std::int64_t kNanosOfAMilli = 1'000'000;
 constexpr std::int64_t kMicrosOfAMilli = 1000;
+constexpr double kMillisOfASecond = 1000;
 constexpr core::Duration kSweepRests = std::chrono::milliseconds(300);  // then it is whole
 constexpr std::size_t kMostSweeps = 64;        // open at once of one agent, one for each run
 constexpr std::size_t kMostOfASweep = 65'536;  // samples
-constexpr std::size_t kMostAgents = 10'000;    // remembered; what is forgotten is read again
+// Kept bytes that begin with it have the time of each counter; older ones begin with the newest sweep.
+constexpr std::uint64_t kWithTimes = 0x5353'0002'0000'0000;
+constexpr std::size_t kMostAgents = 10'000;  // remembered; what is forgotten is read again
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kUnits{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kUnits{
     {{".utilization", "1"},
      {".io", "By"},
+     {".io.rate", "By/s"},
      {".usage", "By"},
      {".limit", "By"},
      {"hw.temperature", "Cel"},
@@ -79,7 +83,7 @@ struct SystemFold::Turn {
   std::vector<std::pair<std::string, Share>> cores = {};  // in the order in which they came
   std::unordered_map<std::string, std::size_t> place = {};
   Mean gpus = {}, memories = {};
-  std::optional<double> network = {};
+  std::optional<double> network = {}, network_rate = {};
 };
 
 SystemFold::Sent SystemFold::described(std::string_view text) {
@@ -100,6 +104,8 @@ SystemFold::Sent SystemFold::described(std::string_view text) {
   } else if (metric == "system.network.io") {
     out.role = Role::network;
   }
+  if (metric == "system.network.io" || metric == "system.disk.io")
+    out.rate = std::string(metric) + ".rate{" + std::string(labels) + "}";
   return out;
 }
 
@@ -212,10 +218,17 @@ void SystemFold::fold_samples(Turn& turn, const std::vector<Sample>& samples) {
     }
     double value = sample.value;
     if (sample.counter) {
-      const auto [before, first] = turn.agent.counts.try_emplace(sample.series, value);
-      const double grown = value - std::exchange(before->second, value);
+      const Count now{value, turn.time};
+      const auto [before, first] = turn.agent.counts.try_emplace(sample.series, now);
+      const Count then = std::exchange(before->second, now);
+      const double grown = value - then.value;
       if (first || !(grown >= 0)) continue;
       value = grown;
+      if (!sent.rate.empty() && then.time >= 0 && turn.time > then.time) {
+        const double rate = grown * kMillisOfASecond / static_cast<double>(turn.time - then.time);
+        if (sent.role == Role::network) turn.network_rate = turn.network_rate.value_or(0) + rate;
+        put(turn, sent.rate, rate);
+      }
     }
     if (sent.role == Role::gpu_busy) turn.gpus.add(value);
     if (sent.role == Role::gpu_memory) turn.memories.add(value);
@@ -256,6 +269,7 @@ void SystemFold::fold(Agent& agent, Sweep& sweep, SeriesWriter& into) {
   put_mean("hw.gpu.utilization{mean}", turn.gpus);
   put_mean("hw.gpu.memory.utilization{mean}", turn.memories);
   if (turn.network) put(turn, "system.network.io{total}", *turn.network);
+  if (turn.network_rate) put(turn, "system.network.io.rate{total}", *turn.network_rate);
 }
 
 bool SystemFold::settle(core::Duration now, SeriesWriter& into) {
@@ -280,11 +294,13 @@ bool SystemFold::settle(core::Duration now, SeriesWriter& into) {
 
 std::string SystemFold::kept(const Agent& agent) {
   OpenBytes out;
+  out.put(kWithTimes);
   out.put(static_cast<std::uint64_t>(agent.folded));
   out.put(std::uint64_t{agent.counts.size()});
-  for (const auto& [series, value] : agent.counts) {
+  for (const auto& [series, count] : agent.counts) {
     out.put(series);
-    out.put(value);
+    out.put(count.value);
+    out.put(static_cast<std::uint64_t>(count.time));
   }
   for (const auto& [run, sweep] : agent.sweeps) {
     if (sweep.time < 0) continue;
@@ -305,10 +321,14 @@ std::string SystemFold::kept(const Agent& agent) {
 void SystemFold::restore(Agent& agent, std::string_view bytes) {
   if (bytes.empty()) return;
   OpenReading in(bytes);
-  agent.folded = static_cast<std::int64_t>(in.word());
+  const std::uint64_t first = in.word();
+  const bool timed = first == kWithTimes;
+  agent.folded = static_cast<std::int64_t>(timed ? in.word() : first);
   for (std::uint64_t left = in.word(); left > 0 && !in.short_of(); --left) {
     const std::uint64_t series = in.word();
-    agent.counts[series] = in.number();
+    Count& count = agent.counts[series];
+    count.value = in.number();
+    if (timed) count.time = static_cast<std::int64_t>(in.word());
   }
   while (!in.short_of()) {
     std::array<std::uint64_t, 2> uid{in.word(), in.word()};

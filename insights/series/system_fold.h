@@ -25,8 +25,9 @@ std::string_view label_of(std::string_view labels, std::string_view key);
 
 /// What is kept of the samples of a node:
 /// of a core `system.cpu.busy` (1 − idle − iowait) and `system.cpu.iowait` in place of eight modes;
-/// of counters what they have grown by since the sample before, nothing where one has fallen;
-/// of the rest the samples. Further `{mean}` over cores and over GPUs, and `system.network.io{total}`.
+/// of counters what they have grown by since the sample before, nothing where one has fallen; of bytes through
+/// networks and disks that per second too, as `system.network.io.rate` and `system.disk.io.rate`;
+/// of the rest the samples. Further `{mean}` over cores and over GPUs, and `{total}` of the two of the network.
 /// A sweep is folded when the next one begins, or when nothing came to it for a while. Not thread-safe.
 class SystemFold {
  public:
@@ -50,11 +51,17 @@ class SystemFold {
     std::string text;
     Role role = Role::plain;
     std::string core;
+    std::string rate;  // the series of what it is per second; empty: none is kept
   };
   struct Sample {
     std::uint64_t series = 0;
     double value = 0;
     bool counter = false;
+  };
+  // What a counter said last.
+  struct Count {
+    double value = 0;
+    std::int64_t time = -1;  // milliseconds; -1: not known
   };
   // One agent's sweep for one run.
   struct Sweep {
@@ -64,8 +71,8 @@ class SystemFold {
   };
   struct Agent {
     SegmentOf segment;
-    std::int64_t folded = -1;                          // the newest sweep, milliseconds
-    std::unordered_map<std::uint64_t, double> counts;  // by series, of that sweep or before
+    std::int64_t folded = -1;                         // the newest sweep, milliseconds
+    std::unordered_map<std::uint64_t, Count> counts;  // by series, of that sweep or before
     std::map<core::RunUid, Sweep> sweeps;
     bool changed = false;
   };

@@ -11,13 +11,14 @@ namespace {
 struct UsageForm {
   std::string_view series, what, unit;
 };
-constexpr std::array<UsageForm, 6> kUsageForms{
+constexpr std::array<UsageForm, 7> kUsageForms{
     {{"system.cpu.busy{mean}", "total_cpu", "1"},
      {"hw.gpu.utilization{mean}", "total_gpu", "1"},
      {"system.memory.utilization{system.memory.state=used}", "cpu_memory", "1"},
      {"hw.gpu.memory.utilization{mean}", "gpu_memory", "1"},
      {"system.cpu.iowait{mean}", "io_wait", "1"},
-     {"system.network.io{total}", "network", "By"}}};
+     {"system.network.io{total}", "network", "By"},
+     {"system.network.io.rate{total}", "network_rate", "By/s"}}};
 constexpr std::int64_t kMostSamplesRead = 3'000'000;  // beyond it percentiles are of buckets
 constexpr double kLongestHold = 60'000;  // milliseconds that one sample stands for, at most
 

@@ -69,7 +69,7 @@ def test_every_sample_is_what_numpy_folds_from_the_frames(profiled):
                     continue
                 inside = values[(at >= x0) & (at < x0 + answer["width"])]
                 assert line["n"][place] == len(inside) > 0, (line["name"], x0)
-                assert (line["min"][place], line["max"][place]) == (pytest.approx(inside.min(), abs=1e-12), pytest.approx(inside.max(), abs=1e-12))
+                assert (line["min"][place], line["max"][place]) == (pytest.approx(inside.min(), rel=1e-12, abs=1e-12), pytest.approx(inside.max(), rel=1e-12, abs=1e-12))
                 assert line["mean"][place] == pytest.approx(inside.mean(), rel=1e-9, abs=1e-12)
             seen.add((line["node"], line["name"]))
             if line["node"] == NODE:
@@ -83,7 +83,8 @@ def test_percentiles_are_numpys(profiled):
     one, uid, truth, _, _ = profiled
     items = {item["what"]: item for item in asked(one, f"/api/v1/runs/{uid}/resources", node=NODE)["items"]}
     series = {"total_cpu": "system.cpu.busy{mean}", "total_gpu": "hw.gpu.utilization{mean}", "cpu_memory": "system.memory.utilization{system.memory.state=used}",
-              "gpu_memory": "hw.gpu.memory.utilization{mean}", "io_wait": "system.cpu.iowait{mean}", "network": "system.network.io{total}"}
+              "gpu_memory": "hw.gpu.memory.utilization{mean}", "io_wait": "system.cpu.iowait{mean}", "network": "system.network.io{total}",
+              "network_rate": "system.network.io.rate{total}"}
     assert set(items) == set(series)
     for what, name in series.items():
         at, values = truth.nodes[NODE][name]

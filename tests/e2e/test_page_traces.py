@@ -165,7 +165,7 @@ def test_a_server_ends_while_a_trace_is_sent(tmp_path):
 
 def test_what_is_elsewhere_gone_or_torn_is_said(traced):
     place = asked(traced, f"/api/v1/runs/{UID}/traces/1-1-133/place")
-    assert place == {"id": "1-1-133", "here": False, "uri": URI, "node": "n1", "bytes": 1000, "command": f"python3 -m tocsin.trace {UID} 133 --worker worker_1"}
+    assert place == {"id": "1-1-133", "here": False, "uri": URI, "why": "it is in none of the places of insights.traces.from", "node": "n1", "bytes": 1000, "command": f"python3 -m tocsin.trace {UID} 133 --worker worker_1"}
     assert asked(traced, f"/api/v1/runs/{UID}/traces/1-0-131/place")["here"] is True
     status, _, body = fetched(traced, "1-1-133")
     assert status == 409 and URI in json.loads(body)["detail"] and "written on n1" in json.loads(body)["detail"]

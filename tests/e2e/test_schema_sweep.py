@@ -25,7 +25,7 @@ BEYOND_A_SCHEMA = re.compile("|".join([
     r'^rule "[^"]*" names receiver "[^"]*", which does not exist',
     r"no receiver is called", r"there is no receiver", r"^needs a `route`", r"use must be the name of a rule",
     # texts with a grammar of their own
-    r"expected a URL", r"expected environment, none, or a URL", r"which Prometheus keeps for itself", r"a label has a name", r"is no network", r"is no mail address", r"must be IP:PORT", r"at character \d+", r"is no whole number",
+    r"expected a URL", r"expected environment, none, or a URL", r"which Prometheus keeps for itself", r"a label has a name", r"is no network", r"is no mail address", r"directories that begin with /", r"must be IP:PORT", r"at character \d+", r"is no whole number",
     r"expected a topic", r"endpoint must be https://", r"to must be topic, a directory", r"a topic to publish to", r"expected at least one (address|name)", r"label name must not be empty",
     r"expected host:port", r"expected a port from", r"expected \[address\]", r"expected letters, digits and", r"expected a region", r"is kept for AWS",
     r"server_name is the name of a host", r"a username cannot have a colon",

@@ -98,10 +98,10 @@ class SampleTruth:
                     counters.add(telemetry.names[row["series"]])
         self.nodes = {}
         for node, times in sweeps.items():
-            out, before = collections.defaultdict(list), {}
+            out, before, since = collections.defaultdict(list), {}, {}
             for at, values in sorted(times.items()):
                 cores = {name.split("logical_number=")[1].split(",")[0] for name in values if name.startswith("system.cpu.utilization{")}
-                busy, wait, network = [], [], []
+                busy, wait, network, rates = [], [], [], []
                 for core in sorted(cores, key=int):
                     mode = {one: values[f"system.cpu.utilization{{cpu.logical_number={core},cpu.mode={one}}}"] for one in ("idle", "iowait")}
                     busy.append(max(0.0, 1 - mode["idle"] - mode["iowait"]))
@@ -114,11 +114,16 @@ class SampleTruth:
                     if name in counters:
                         grown = value - before.get(name, numpy.inf)
                         before[name] = value
+                        held = (at - since.get(name, at)) / 1000
+                        since[name] = at
                         if not 0 <= grown < numpy.inf:
                             continue
                         value = grown
                         if name.startswith("system.network.io{"):
                             network.append(value)
+                            rates.append(value / held)
+                        if name.startswith(("system.network.io{", "system.disk.io{")):
+                            out[name.replace(".io{", ".io.rate{")].append((at, value / held))
                     out[name].append((at, value))
                 means = {"system.cpu.busy{mean}": busy, "system.cpu.iowait{mean}": wait}
                 for metric in ("hw.gpu.utilization", "hw.gpu.memory.utilization"):
@@ -128,6 +133,7 @@ class SampleTruth:
                         out[name].append((at, numpy.mean(some)))
                 if network:
                     out["system.network.io{total}"].append((at, sum(network)))
+                    out["system.network.io.rate{total}"].append((at, sum(rates)))
             self.nodes[node] = {name: tuple(numpy.array(column) for column in zip(*rows)) for name, rows in out.items()}
 
 

@@ -48,9 +48,13 @@ export interface RuleRow {
   evaluations: Record<string, number>; summary: Record<string, unknown> | null; time: string;
 }
 export interface ChangeRow { command_id: string; kind: "capture" | "profile" | "setting"; step: number; text: string; by: string | null; time: string }
+export interface AttemptRow {
+  attempt: number; number: number; started_at: string | null; ended_at: string | null;
+  world_size: number | null; outcome: string | null; exit_code: number | null;
+}
 export interface RunPage {
   run: RunRow; issues: IssueRow[]; stop: Stop | null; changes: ChangeRow[]; deliveries: Delivery[]; as_of: string;
-  rules: RuleRow[];
+  rules: RuleRow[]; attempts: AttemptRow[];
 }
 export interface HistoryLine {
   time: string; kind: string; text: string; detail: string | null; key?: string; severity?: string;

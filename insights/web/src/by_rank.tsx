@@ -6,7 +6,7 @@ import { useAsked } from "./curves";
 import { exactly, type Name } from "./curve_data";
 import { ask_heat, HIGHEST, NOT_FINITE, steps_of, value_of, type Heat, type HeatRow } from "./heat_data";
 import { HeatFigure } from "./heat_figure";
-import { restart_marks } from "./resumed";
+import { restart_marks } from "./attempts";
 import { place, set_queries, set_query } from "./place";
 
 const STATS = ["l2", "mean", "std", "min", "max", "abs_max", "abs_mean", "zero", "negative", "nan", "posinf", "neginf"];

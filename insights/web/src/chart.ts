@@ -1,4 +1,6 @@
 // Lines over steps, drawn by uPlot. Nobody else knows that library.
+import { BAND, draw_band } from "./attempt_band";
+import type { Stretch } from "./attempts";
 import { clock, TIME_STRIDES } from "./clock";
 import { colour_of, dashes_of } from "./colours";
 import { is_dark } from "./look";
@@ -97,6 +99,7 @@ export class Chart {
   private plot: uPlot;
   private lines: Line[] = [];
   private marks: Mark[] = [];
+  private stretches: Stretch[] = [];
   private near: [number, number] | null = null;
   private at: number | null = null;
   private shape = "";
@@ -113,10 +116,11 @@ export class Chart {
     this.fingers();
   }
 
-  show(lines: Line[], marks: Mark[], log: boolean, from: number, to: number): void {
+  show(lines: Line[], marks: Mark[], log: boolean, from: number, to: number, stretches: Stretch[] = []): void {
     this.lines = lines;
     this.marks = marks;
-    const shape = `${log}${is_dark()}${lines.map((line) => `${line.label}/${line.low !== null}/${line.faint}/${line.colour}`).join()}`;
+    this.stretches = stretches;
+    const shape = `${log}${is_dark()}${stretches.length > 0}${lines.map((line) => `${line.label}/${line.low !== null}/${line.faint}/${line.colour}`).join()}`;
     if (shape !== this.shape) {
       this.shape = shape;
       this.log = log;
@@ -174,7 +178,7 @@ export class Chart {
       ticks: { stroke: css("--line"), width: 1 }, font: "13px system-ui, sans-serif", ...more });
     const { series, bands } = series_of(this.lines);
     return new uPlot({
-      ...this.size(), series, bands, legend: { show: false }, padding: [ABOVE, 12, 0, 0],
+      ...this.size(), series, bands, legend: { show: false }, padding: [ABOVE, 12, this.stretches.length > 0 ? BAND : 0, 0],
       scales: { x: { time: false }, y: { distr: this.log ? 3 : 1, range: (_, min, max) => this.y_range(min, max) } },
       axes: [axis(this.look.time ? { incrs: TIME_STRIDES, space: 80, values: (_, all) => all.map(clock) } : { values: (_, all) => all.map((x) => Number.isInteger(x) ? String(x) : "") }),
         axis({ size: 64, values: (_, all) => all.map((y) => y === null ? "" : axis_number(y)) })],
@@ -213,6 +217,7 @@ export class Chart {
       }
     }
     this.draw_far(plot);
+    draw_band(plot, this.stretches, css("--text"), [css("--line"), css("--ground")]);
     ctx.font = `${14 * unit}px system-ui, sans-serif`;
     ctx.textAlign = "center";
     const seen = [...this.marks].sort((a, b) => a.x - b.x).map((mark) => ({ mark, at: plot.valToPos(mark.x, "x", true) }))

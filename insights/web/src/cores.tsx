@@ -1,16 +1,17 @@
 // All cores and GPUs of a node over time: which are idle, which are full, since when.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Mark } from "./marks";
+import type { Happened, Mark } from "./marks";
 import { clock, clock_words } from "./clock";
 import { useAsked } from "./curves";
 import { HeatCanvas } from "./heat";
 import { heat_press, speaks } from "./heat_keys";
 import { ask_heat, HIGHEST, NOTHING, type Heat } from "./heat_data";
+import { useMarks } from "./marks_list";
 import { useSlow } from "./slow";
 import { label_of } from "./system_data";
 import { ticks } from "./stream";
+import { time_marks } from "./time_marks";
 
-const NONE: Mark[] = [];
 const TALL = 420;
 type CoreRow = Heat["rows"][number] & { metric: string; labels: string; node: string };
 
@@ -47,7 +48,8 @@ function core_sentence(heat: Heat): string {
   return `${heat.rows.length} ${heat.rows.length === 1 ? "row" : "rows"}, ${clock(heat.from)} to ${clock_words(heat.to)}. Busiest on average: ${most.row.label}, ${Math.round(most.mean * 100)} %; least: ${least.row.label}, ${Math.round(least.mean * 100)} %. 1 column = ${heat.width / 1000} s, the mean of its samples.`;
 }
 
-function CoreFigure({ heat, at, point, choose }: { heat: Heat; at: number | null; point: (x: number) => void; choose: (row: CoreRow) => void }) {
+function CoreFigure({ heat, marks: all_marks, at, point, choose }: { heat: Heat; marks: Mark[]; at: number | null; point: (x: number) => void; choose: (row: CoreRow) => void }) {
+  const marks = useMarks(all_marks);
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HeatCanvas | null>(null);
   const [cell, set_cell] = useState<[number, number] | null>(null);
@@ -66,22 +68,22 @@ function CoreFigure({ heat, at, point, choose }: { heat: Heat; at: number | null
     canvas.current = made;
     return () => made.leave();
   }, []);
-  useEffect(() => { canvas.current?.show(heat, NONE, null); }, [heat]);
+  useEffect(() => { canvas.current?.show(heat, marks, null); }, [heat, marks]);
   useEffect(() => { canvas.current?.follow(at); }, [at, heat]);
   const said = core_sentence(heat);
   const row = cell ? heat.rows[cell[0]] : undefined;
   return (
     <figure class="heat">
       <p class="read" aria-live={speaks(box.current)}>{cell && row && at !== null ? `${clock_words(heat.from + cell[1] * heat.width)}, ${row.label}: ${share(heat, ...cell)}` : " "}</p>
-      <div class="cells" ref={box} tabIndex={0} role="img" onKeyDown={(event) => heat_press(event, canvas.current)} aria-label={`Utilization of cores and GPUs. ${said} Arrow keys read cells, Enter draws the row above.`} />
+      <div class="cells" ref={box} tabIndex={0} role="img" onKeyDown={(event) => heat_press(event, canvas.current)} aria-label={`Utilization of cores and GPUs. ${said} ${marks.map((mark) => mark.text).join(". ")} Arrow keys read cells, Enter draws the row above.`} />
       <p class="legend"><span>0 % <i class="ramp dark-high" /> 100 %, dark is busy</span><span><i class="checker" /> no sample</span></p>
       <figcaption class="dim"><p>{said}</p></figcaption>
     </figure>
   );
 }
 
-export function CoresPanel({ uid, node, gpus, range, at, point, choose }:
-  { uid: string; node: string; gpus: string[]; range: string; at: number | null; point: (x: number) => void; choose: (kind: "cpu" | "gpu", label: string) => void }) {
+export function CoresPanel({ uid, node, gpus, range, at, point, choose, happened }:
+  { happened: Happened; uid: string; node: string; gpus: string[]; range: string; at: number | null; point: (x: number) => void; choose: (kind: "cpu" | "gpu", label: string) => void }) {
   const turn = useSlow(ticks.value.get(uid) ?? 0);
   const [filter, set_filter] = useState("");
   const { answer, error } = useAsked<Heat>(`/runs/${encodeURIComponent(uid)}/system/heatmap?format=bin&node=${node}${range}`, turn, ask_heat);
@@ -96,7 +98,7 @@ export function CoresPanel({ uid, node, gpus, range, at, point, choose }:
       {error && <p class="fault" role="alert">{error.message}</p>}
       {wrong && <p class="fault">This is no regular expression.</p>}
       {heat && heat.rows.length === 0 && <p class="dim">{answer!.rows.length > 0 ? "No row fits the filter." : "No sample of a core or a GPU: the collectors cpu and gpu are off."}</p>}
-      {heat && heat.rows.length > 0 && <CoreFigure heat={heat} at={at} point={point}
+      {heat && heat.rows.length > 0 && <CoreFigure heat={heat} marks={time_marks(happened, heat.from, heat.to)} at={at} point={point}
         choose={(row) => choose(row.metric.startsWith("hw") ? "gpu" : "cpu", row.label!.replace(/ and .*/, ""))} />}
       {answer && answer.left_out > 0 && <p class="fault">{answer.left_out} more rows are not drawn.</p>}
     </section>

@@ -14,7 +14,7 @@ export interface Curve {
   n?: number[]; min?: (number | null)[]; max?: (number | null)[]; mean?: (number | null)[]; bad: number[][];
 }
 export interface Restart {
-  mode: string; step: number; attempt: number; workers: number; again: number; number: number | null;
+  mode: string; step: number; attempt: number; workers: number; again: number; number: number | null; before: number | null;
   world_size: number | null; reason: string | null; exit_code: number | null;
 }
 export interface Loss { lane: string | null; reason: string; workers: number; frames: number; values: number; first_step: number | null; last_step: number | null }

@@ -1,6 +1,7 @@
 // Curves of a run: charts with marks, a range that is zoomed into, and what else could be shown.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, Refused } from "./api";
+import { attempt_at, restart_marks, stretches_of_steps, stretches_words } from "./attempts";
 import { ask_together } from "./together";
 import { Chart } from "./chart";
 import { colour_of } from "./colours";
@@ -10,7 +11,7 @@ import { watch_theme } from "./look";
 import { marks_of, type Happened, type Mark } from "./marks";
 import { Marks, useMarks } from "./marks_list";
 import { Near } from "./near";
-import { joined, restart_marks } from "./resumed";
+import { joined } from "./resumed";
 import { pin, pinned } from "./pinned";
 import { place, set_query, set_queries } from "./place";
 import { steps_of_mode } from "./shared_cursor";
@@ -60,7 +61,8 @@ export function Figure({ name, mode, curves, answer, marks: all_marks, log, zoom
   const last = Math.max(...curves.map((one) => one.x0[one.x0.length - 1] ?? 0)) + answer.width;
   const end = !zoom ? last : place.value.query.has("to") ? answer.to :
     Math.max(Math.min(answer.to, last), ...marks.map((mark) => mark.x <= answer.to + answer.width * 10 ? mark.x + 2 : 0));
-  show.current = () => chart.current?.show(lines, marks, log, first, end);
+  const stretches = stretches_of_steps(answer.restarts, mode);
+  show.current = () => chart.current?.show(lines, marks, log, first, end, stretches);
   useEffect(() => show.current(), [answer, marks, log, name]);
   const key = (event: KeyboardEvent) => {
     const one = chart.current;
@@ -79,9 +81,9 @@ export function Figure({ name, mode, curves, answer, marks: all_marks, log, zoom
     <figure class="chart" data-name={name} data-mode={mode}>
       <h3>{name}{mode !== "train" && ` · ${mode}`}{lines.length > 1 && <span class="keys">{lines.map((line, which) => (
         <span key={which}><i style={{ background: colour_of(which) }} /> {line.label}</span>))}</span>}</h3>
-      <p class="read" aria-live={mine ? "polite" : "off"}>{at === null ? " " : read_out(curves, labels, at, answer.width)}</p>
+      <p class="read" aria-live={mine ? "polite" : "off"}>{at === null ? " " : read_out(curves, labels, at, answer.width) + attempt_at(stretches, at, answer.width)}</p>
       <div class="plot" ref={box} tabIndex={0} role="img" onKeyDown={key}
-        aria-label={`${said.join(" ")} ${marks.map((mark) => mark.text).join(". ")} Arrow keys read values, plus and minus zoom, 0 shows all steps.`} />
+        aria-label={`${said.join(" ")} ${stretches_words(stretches, false)} ${marks.map((mark) => mark.text).join(". ")} Arrow keys read values, plus and minus zoom, 0 shows all steps.`} />
       <figcaption class="dim">{said.map((text, which) => <p key={which}>{text}</p>)}{lost_words(curves, answer).map((text) => <p key={text} class="lost">{text}</p>)}{hidden > 0 && <p>{hidden} values of 0 or below are not on a logarithmic scale.</p>}</figcaption>
       <DataTable curves={curves} labels={labels} />
     </figure>

@@ -1,5 +1,5 @@
 // What happened at a step, as signs on every chart: which kinds there are, which are shown, and where a click leads.
-import type { ChangeRow, IssueRow, Stop } from "./api";
+import type { AttemptRow, ChangeRow, IssueRow, Stop } from "./api";
 import { go, place, set_query } from "./place";
 
 export type MarkKind = "sign" | "alarm" | "stop" | "checkpoint" | "restart" | "capture" | "setting" | "replay";
@@ -30,7 +30,7 @@ export const turn_all_marks = () => set_query("marks", asked() === null ? "none"
 
 const issue_page = (one: IssueRow) => `/issues/${encodeURIComponent(one.key)}/${one.episode}`;
 
-export interface Happened { uid: string; issues: IssueRow[]; stop: Stop | null; changes: ChangeRow[] }
+export interface Happened { uid: string; issues: IssueRow[]; stop: Stop | null; changes: ChangeRow[]; attempts?: AttemptRow[] }
 // The alarm of each issue, the stop and its checkpoint, what was captured and set: of the steps of training.
 export function marks_of({ uid, issues, stop, changes }: Happened): Mark[] {
   const out: Mark[] = [];

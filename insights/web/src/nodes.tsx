@@ -1,6 +1,7 @@
 // Which node, GPU or core is slow, full or idle; since when; did the step time follow?
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { ask, Refused, type RunPage } from "./api";
+import { stretches_of_time } from "./attempts";
 import { clock, clock_words } from "./clock";
 import { CoresPanel } from "./cores";
 import { useAsked } from "./curves";
@@ -21,13 +22,18 @@ const SHARE = { unit: "%", factor: 100, top: 102 };
 const FORMS: (Form & { metric: RegExp })[] = [
   { id: "cpu", title: "CPU %", metric: /^system\.cpu\.busy$/, ...SHARE },
   { id: "iowait", title: "I/O wait %", metric: /^system\.cpu\.iowait$/, ...SHARE },
-  { id: "network", title: "Network, bytes per sample", metric: /^system\.network\.io$/, unit: "B", factor: 1 },
+  { id: "network", title: "Network, bytes per second", metric: /^system\.network\.io\.rate$/, unit: "B/s", factor: 1 },
   { id: "gpu", title: "GPU %", metric: /^hw\.gpu\.utilization$/, ...SHARE },
   { id: "gpu_memory", title: "GPU memory %", metric: /^hw\.gpu\.memory\.utilization$/, ...SHARE },
   { id: "memory", title: "Host memory % in use", metric: /^system\.memory\.utilization$/, ...SHARE },
-  { id: "disk", title: "Disk, bytes per sample", metric: /^system\.disk\.io$/, unit: "B", factor: 1 },
+  { id: "disk", title: "Disk, bytes per second", metric: /^system\.disk\.io\.rate$/, unit: "B/s", factor: 1 },
   { id: "power", title: "GPU power", metric: /^hw\.power$/, unit: "W", factor: 1 },
   { id: "temperature", title: "GPU temperature", metric: /^hw\.temperature$/, unit: "°C", factor: 1 },
+];
+// Samples that were kept before rates were.
+const WITHOUT_RATE: typeof FORMS = [
+  { id: "network", title: "Network, bytes per sample", metric: /^system\.network\.io$/, unit: "B", factor: 1 },
+  { id: "disk", title: "Disk, bytes per sample", metric: /^system\.disk\.io$/, unit: "B", factor: 1 },
 ];
 const MOST_CHIPS = 16;  // the heat map has a row for each
 const MOST_LINES = 8;   // of a chart
@@ -44,9 +50,10 @@ function names_of(node: NodeRow): string {
     return one === "mean" ? "mean" : `hw\\.id=${exactly([device ?? ""])}`;
   }).join("|");
   const of = list_of("gpu").includes("mean") ? ".*" : `(?:.*,)?(?:${devices})(?:,.*)?`;
+  const rate = (metric: string) => metric.replaceAll(".", "\\.") + (node.metrics.some((one) => one.metric === `${metric}.rate`) ? "\\.rate" : "");
   return [`system\\.cpu\\.(?:busy|iowait)\\{(?:${cores})\\}`, `hw\\.gpu\\.(?:memory\\.)?utilization\\{(?:${devices})\\}`,
-    `system\\.network\\.io\\{${asked("net") === "each" ? "network.*" : "total"}\\}`, "system\\.memory\\.utilization\\{system\\.memory\\.state=used\\}",
-    "system\\.disk\\.io\\{.*\\}", `hw\\.(?:power|temperature)\\{${of}\\}`].join("|");
+    `${rate("system.network.io")}\\{${asked("net") === "each" ? "network.*" : "total"}\\}`, "system\\.memory\\.utilization\\{system\\.memory\\.state=used\\}",
+    `${rate("system.disk.io")}\\{.*\\}`, `hw\\.(?:power|temperature)\\{${of}\\}`].join("|");
 }
 
 function Chips({ kind, all }: { kind: "cpu" | "gpu"; all: string[] }) {
@@ -88,15 +95,18 @@ function Controls({ nodes, node, from, to }: { nodes: NodeRow[]; node: NodeRow; 
 
 function Charts({ answer, node, at, point, zoom, happened }: { happened: Happened; answer: SystemAnswer; node: NodeRow; at: number | null; point: (x: number | null) => void; zoom: (from: number | null, to: number | null) => void }) {
   const of = (form: (typeof FORMS)[number]) => answer.series.filter((one) => form.metric.test(one.metric)).slice(0, MOST_LINES);
-  const drawn = FORMS.map((form) => ({ form, all: of(form) })).filter((one) => one.all.length > 0);
-  const missing = FORMS.slice(0, 7).filter((form) => of(form).length === 0).map((form) => form.title);
+  const old = (form: (typeof FORMS)[number]) => (of(form).length > 0 ? form : WITHOUT_RATE.find((one) => one.id === form.id) ?? form);
+  const drawn = FORMS.map(old).map((form) => ({ form, all: of(form) })).filter((one) => one.all.length > 0);
+  const missing = FORMS.slice(0, 7).filter((form) => of(old(form)).length === 0).map((form) => form.title);
   const marks = time_marks(happened, answer.from, answer.to);
+  const text = JSON.stringify(happened.attempts ?? []);
+  const stretches = useMemo(() => stretches_of_time(happened.attempts ?? []), [text]);
   const labels = (all: Samples[]) => all.map((one) => label_of(one.metric, one.labels, node.gpus));
   return (
     <section class="panel" id="node-charts"><h2>{node.node} over time</h2>
       <Marks marks={marks} />
       <div class="charts">{drawn.map(({ form, all }) => (
-        <TimeFigure key={`${node.node} ${form.id}`} form={form} all={all} labels={labels(all)} answer={answer} at={at} point={point} zoom={zoom} marks={marks} />))}</div>
+        <TimeFigure key={`${node.node} ${form.id}`} form={form} all={all} labels={labels(all)} answer={answer} at={at} point={point} zoom={zoom} marks={marks} stretches={stretches} />))}</div>
       {missing.length > 0 && <p class="dim">Not sampled here: {missing.join(", ")}. {node.gpus.length === 0 && "The node has no GPU that its agent can read. "}Which collectors run is set by <code>collect.collectors</code>.</p>}
       {answer.left_out > 0 && <p class="fault">{answer.left_out} more series are not drawn.</p>}
     </section>
@@ -124,7 +134,7 @@ function Panels({ uid, nodes, happened }: { uid: string; nodes: Nodes; happened:
     {error && !(error instanceof Refused && error.status === 401) && <p class="fault" role="alert">{error.message}</p>}
     {node.samples_gone && <p class="dim">Older samples of this node gave way to newer ones, because curves.db was larger than <code>insights.max_curve_bytes</code>.</p>}
     {answer && <Charts answer={answer} node={node} at={at} point={point} zoom={zoom} happened={happened} />}
-    <CoresPanel uid={uid} node={named} gpus={node.gpus} range={range} at={at} point={point} choose={choose} />
+    <CoresPanel uid={uid} node={named} gpus={node.gpus} range={range} at={at} point={point} choose={choose} happened={happened} />
     <UsagePanel uid={uid} from={from === null ? "" : String(from)} to={to === null ? "" : String(to)} />
     {nodes.without_samples.length > 0 && <p class="dim">No samples of {nodes.without_samples.map((one) => `${one.node} (${one.workers.map((worker) => worker.name).join(", ")})`).join(", ")}: no agent runs there.</p>}
   </>;

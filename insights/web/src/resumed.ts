@@ -1,6 +1,5 @@
-// A run that was resumed: the line goes on in the newer attempt, and where that is has a mark.
-import type { Curve, Restart } from "./curve_data";
-import type { Mark } from "./marks";
+// A run that was resumed: the line goes on in the newer attempt.
+import type { Curve } from "./curve_data";
 
 type Column = (number | null)[];
 const later = (a: Curve, b: Curve) => (a.x0[0] ?? 0) - (b.x0[0] ?? 0);
@@ -35,18 +34,3 @@ function put_together(pieces: Curve[]): Curve {
 export function joined(curves: Curve[]): Curve[] {
   return [...pieces_of(curves).map(put_together), ...curves.filter((one) => one.superseded)];
 }
-
-const ENDED: Record<string, string> = { completed: "completed", failed: "failed", stopped_by_rule: "was stopped by a rule", stopped_by_person: "was stopped by a person", interrupted: "was interrupted", lost: "was lost" };
-
-// "attempt 2 goes on from here with 4 ranks; the one before failed with exit code 1; 50 steps are done again"
-function restart_words(one: Restart): string {
-  const size = one.world_size === null ? "" : ` with ${one.world_size} ${one.world_size === 1 ? "rank" : "ranks"}`;
-  const why = one.reason === null ? "nobody said how the one before ended" :
-    `the one before ${ENDED[one.reason] ?? `ended: ${one.reason.replaceAll("_", " ")}`}${one.exit_code === null ? "" : ` with exit code ${one.exit_code}`}`;
-  const again = one.again > 0 ? `; ${one.again} ${one.again === 1 ? "step is" : "steps are"} done again` : "";
-  return `${one.number === null ? "a later attempt" : `attempt ${one.number}`} goes on from here${size}; ${why}${again}`;
-}
-
-// Where later attempts begin, of the steps of one mode.
-export const restart_marks = (restarts: Restart[], mode: string, uid: string): Mark[] =>
-  restarts.filter((one) => one.mode === mode).map((one) => ({ x: one.step, kind: "restart", text: `step ${one.step}: ${restart_words(one)}`, to: `/runs/${uid}/history` }));

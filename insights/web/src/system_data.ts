@@ -28,7 +28,12 @@ export function label_of(metric: string, labels: string, gpus: string[]): string
   return [place, way].filter(Boolean).join(" ") || attribute(labels, "system.memory.state") || labels || metric;
 }
 
+// Bytes in storage are counted by 1024, bytes per second by 1000, as networks and disks are sold.
 export const amount = (value: number, unit: string) => {
+  if (unit === "B/s") {
+    const power = Math.min(4, Math.max(0, Math.floor(Math.log10(Math.max(1, Math.abs(value))) / 3)));
+    return `${Number((value / 1000 ** power).toPrecision(3))} ${["B/s", "kB/s", "MB/s", "GB/s", "TB/s"][power]}`;
+  }
   if (unit !== "B") return `${short(Number(value.toPrecision(4)))} ${unit}`;
   const power = Math.min(4, Math.floor(Math.log2(Math.max(1, Math.abs(value))) / 10));
   return `${Number((value / 1024 ** power).toPrecision(3))} ${["B", "KiB", "MiB", "GiB", "TiB"][power]}`;

@@ -13,7 +13,7 @@ import { Marks } from "./marks_list";
 import { Asked } from "./parts";
 import { place, set_queries, set_query } from "./place";
 import { Head } from "./run_head";
-import { restart_marks } from "./resumed";
+import { restart_marks } from "./attempts";
 import { ticks } from "./stream";
 import { useSlow } from "./slow";
 

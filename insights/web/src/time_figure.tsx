@@ -1,5 +1,6 @@
 // Lines over time with what is read at the cursor, which all charts of a screen share; their sentences and their table.
 import { useEffect, useRef } from "preact/hooks";
+import { attempt_at, stretches_words, type Stretch } from "./attempts";
 import { Chart } from "./chart";
 import type { Mark } from "./marks";
 import { clock } from "./clock";
@@ -12,6 +13,7 @@ import { useMarks } from "./marks_list";
 export interface Form { id: string; title: string; unit: string; factor: number; top?: number }
 const MOST_ROWS = 200;
 const NONE: Mark[] = [];
+const WHOLE: Stretch[] = [];
 
 function SamplesTable({ all, labels, form }: { all: Samples[]; labels: string[]; form: Form }) {
   return (
@@ -25,8 +27,8 @@ function SamplesTable({ all, labels, form }: { all: Samples[]; labels: string[];
   );
 }
 
-export function TimeFigure({ form, all, labels, answer, at, point, zoom, marks: all_marks = NONE }:
-  { marks?: Mark[]; form: Form; all: Samples[]; labels: string[]; answer: SystemAnswer; at: number | null; point: (x: number | null) => void; zoom: (from: number | null, to: number | null) => void }) {
+export function TimeFigure({ form, all, labels, answer, at, point, zoom, marks: all_marks = NONE, stretches = WHOLE }:
+  { marks?: Mark[]; stretches?: Stretch[]; form: Form; all: Samples[]; labels: string[]; answer: SystemAnswer; at: number | null; point: (x: number | null) => void; zoom: (from: number | null, to: number | null) => void }) {
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<Chart | null>(null);
   const act = useRef({ point, zoom });
@@ -39,7 +41,7 @@ export function TimeFigure({ form, all, labels, answer, at, point, zoom, marks: 
   }, []);
   const marks = useMarks(all_marks);
   const key = labels.join();
-  useEffect(() => { chart.current?.show(lines_of_samples(all, labels, form.factor), marks, false, answer.from, answer.to); }, [answer, key, marks]);
+  useEffect(() => { chart.current?.show(lines_of_samples(all, labels, form.factor), marks, false, answer.from, answer.to, stretches); }, [answer, key, marks, stretches]);
   useEffect(() => { chart.current?.follow(at); }, [at, answer]);
   const press = (event: KeyboardEvent) => {
     const one = chart.current;
@@ -53,8 +55,8 @@ export function TimeFigure({ form, all, labels, answer, at, point, zoom, marks: 
   return (
     <figure class="chart" id={`chart-${form.id}`} data-name={form.id}>
       <h3>{form.title}{all.length > 1 && <span class="keys">{labels.map((label, which) => <span key={label}><i style={{ background: colour_of(which) }} /> {label}</span>)}</span>}</h3>
-      <p class="read" aria-live="polite">{at === null ? " " : samples_read(all, labels, form.factor, form.unit, at)}</p>
-      <div class="plot" ref={box} tabIndex={0} role="img" onKeyDown={press} aria-label={`${form.title}. ${said.join(" ")} ${marks.map((mark) => mark.text).join(". ")} Arrow keys read values, plus and minus zoom, 0 shows the whole run.`} />
+      <p class="read" aria-live="polite">{at === null ? " " : samples_read(all, labels, form.factor, form.unit, at) + attempt_at(stretches, at, answer.width)}</p>
+      <div class="plot" ref={box} tabIndex={0} role="img" onKeyDown={press} aria-label={`${form.title}. ${said.join(" ")} ${stretches_words(stretches, true)} ${marks.map((mark) => mark.text).join(". ")} Arrow keys read values, plus and minus zoom, 0 shows the whole run.`} />
       <figcaption class="dim">{said.map((text, which) => <p key={which}>{text}</p>)}</figcaption>
       <SamplesTable all={all} labels={labels} form={form} />
     </figure>

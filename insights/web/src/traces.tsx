@@ -12,7 +12,7 @@ interface Trace {
   id: string; command_id: string; by: string | null; worker: string; rank: number; node: string | null; attempt: number;
   step: number; first_step: number | null; steps: number | null; bytes: number; sent_at: string;
 }
-interface Place { here: boolean; uri: string | null; node: string | null; bytes: number; command: string }
+interface Place { here: boolean; uri: string | null; why: string | null; node: string | null; bytes: number; command: string }
 const MOST_TRACES = 64;
 
 const steps_words = (one: Trace) => one.first_step === null || one.steps === null ? `up to ${one.step - 1}`
@@ -35,7 +35,7 @@ function Row({ uid, one, several }: { uid: string; one: Trace; several: boolean 
     tell({ words: "The server looks for it." });
     ask<Place>(`${path}/place`).then((place) => {
       if (place.here) { tell(null); window.location.assign(`/api/v1${path}`); return; }
-      tell({ words: `It lies in ${place.uri}${place.node ? `, written on ${place.node}` : ""}. This server does not read there.`, command: place.command });
+      tell({ words: `It lies in ${place.uri}${place.node ? `, written on ${place.node}` : ""}. This server cannot read it: ${place.why}.`, command: place.command });
     }, (why: Error) => tell({ words: why.message }));
   };
   return (

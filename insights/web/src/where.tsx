@@ -1,7 +1,7 @@
 // Where in the model an issue is: all tensors in model order at its step, and the steps before it as a strip.
 import type { Issue } from "./api";
 import { marks_of, type Happened } from "./marks";
-import { restart_marks } from "./resumed";
+import { restart_marks } from "./attempts";
 import { useAsked } from "./curves";
 import { ask_heat, type Heat } from "./heat_data";
 import { HeatFigure } from "./heat_figure";

@@ -109,6 +109,7 @@ TEST_F(RankHeatQueryTest, WhereLaterClientsWentOnIsToldOfWorkersTogether) {
   EXPECT_EQ(restarts->at(0).step, 12);
   EXPECT_EQ(restarts->at(0).workers, 2);
   EXPECT_EQ(restarts->at(0).again, 8);
+  EXPECT_EQ(restarts->at(0).before, 1);
   EXPECT_EQ(restarts->at(1).step, 25);
   EXPECT_EQ(restarts->at(1).workers, 1);
   EXPECT_EQ(restarts->at(1).again, 0);

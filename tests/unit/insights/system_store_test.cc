@@ -113,6 +113,34 @@ TEST_F(SystemStoreTest, CountersAreIncreasesAndAResetIsAbsent) {
   EXPECT_EQ(total.lines[0].points[0].second.sum, 1000 + 500);
 }
 
+// The third sweep is late, and the process that folds is another one from the fourth on.
+TEST_F(SystemStoreTest, BytesPerSecondAreByTheTimeThatHasPassed) {
+  constexpr std::array<std::int64_t, 5> kAt{0, 500, 2500, 3000, 4000};
+  tell(agent());
+  for (std::size_t at = 0; at < kAt.size(); ++at) {
+    if (at == 3) {
+      rest();
+      commit();
+      restart();
+    }
+    sweep(agent(), kBegin + kAt[at], readings(static_cast<std::int64_t>(at)));
+  }
+  rest();
+  commit();
+  const auto rates = system("system\\.network\\.io\\.rate\\{network.*receive\\}");
+  ASSERT_EQ(rates.lines.size(), 1u);
+  EXPECT_EQ(rates.lines[0].name.unit, "By/s");
+  const auto total = system("system\\.network\\.io\\.rate\\{total\\}");
+  ASSERT_EQ(rates.lines[0].points.size(), 4u);
+  ASSERT_EQ(total.lines.at(0).points.size(), 4u);
+  for (std::size_t at = 1; at < kAt.size(); ++at) {
+    const double seconds = static_cast<double>(kAt[at] - kAt[at - 1]) / 1000;
+    const auto grown = 1000 * static_cast<double>(2 * at - 1);  // of squares
+    EXPECT_DOUBLE_EQ(rates.lines[0].points[at - 1].second.sum, grown / seconds);
+    EXPECT_DOUBLE_EQ(total.lines[0].points[at - 1].second.sum, (grown + 500) / seconds);
+  }
+}
+
 TEST_F(SystemStoreTest, ANodeThatServesTwoRunsIsKeptOnceAndBothFindIt) {
   core::FrameHeader other = agent();
   other.run = run(2);
@@ -231,7 +259,7 @@ TEST_F(SystemStoreTest, UsageIsOverTheSamplesOfTheRun) {
   ask.run = core::to_text(run());
   const auto usage = ask_usage(*reader(), ask);
   ASSERT_TRUE(usage);
-  ASSERT_EQ(usage->size(), 4u);  // no memory was sampled
+  ASSERT_EQ(usage->size(), 5u);  // no memory was sampled
   EXPECT_EQ((*usage)[0].what, "total_cpu");
   EXPECT_EQ((*usage)[1].what, "total_gpu");
   EXPECT_EQ((*usage)[1].samples, 11);
@@ -240,6 +268,8 @@ TEST_F(SystemStoreTest, UsageIsOverTheSamplesOfTheRun) {
   EXPECT_EQ((*usage)[1].p90, 0.75);
   EXPECT_EQ((*usage)[3].what, "network");
   EXPECT_EQ((*usage)[3].unit, "By");
+  EXPECT_EQ((*usage)[4].what, "network_rate");
+  EXPECT_EQ((*usage)[4].unit, "By/s");
 }
 
 TEST_F(SystemStoreTest, WhatNobodyNamedOrNobodySentDoesNotStopTheRest) {
