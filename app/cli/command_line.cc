@@ -25,7 +25,7 @@ constexpr AddCommand kCommands[] = {
     add_endpoint, add_breaker, add_routes,   add_simulate,  add_report,   add_stop,
     add_stops,    add_silence, add_ack,      add_send_test, add_template, add_capture,
     add_replay,   add_test,    add_journal,  add_run,       add_sync,     add_completion,
-    add_verdict,  add_note,    add_insights,
+    add_verdict,  add_note,    add_pin,      add_insights,
 };
 
 }  // namespace
