@@ -1,5 +1,5 @@
 // A run that somebody wants to keep: no age and no lack of room takes it out of the stores of the page. Records of
-// `router-control`, keys `pin/<run uid>` (docs/insights-store.md).
+// `router-control`, keys `pin/<run uid>` (docs/stores.md).
 #pragma once
 
 #include <string>

@@ -54,7 +54,7 @@ struct ApiDesk {
   AuditHistory audit;
   ToldHistory told;
   StandingWatch standing;  // read inside view.read() too
-  ChartViews charts;      // the same
+  ChartViews charts;       // the same
   StreamFeed feed;
   LiveView view;  // behind what watches it
   ApiWriter writer;

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -70,6 +71,43 @@ std::size_t rows_asked(const UrlQuery& query) {
   return out;
 }
 
+// As it was; nullopt: it was reported later, or is not asked for.
+core::Result<std::optional<Value>> issue_then(ApiDesk& desk, const ApiCall& call, core::WallTime at,
+                                              const insights::IssueLine& line,
+                                              const routing::Matchers& matchers) {
+  auto then =
+      issue_of_the_past(desk, line.key, std::to_string(line.episode.value_or(line.ordinal)), at);
+  if (!then && then.error().code == core::Code::not_found) return std::optional<Value>();
+  if (!then) return then.error();
+  for (auto& [name, issue] : *then) {
+    if (name != "issue") continue;
+    const bool asked = fits_one(call.query, "status", core::text_at(issue, "status")) &&
+                       fits_one(call.query, "severity", core::text_at(issue, "severity")) &&
+                       matchers.matches(labels_in(issue));
+    if (asked) return std::optional(std::move(issue));
+  }
+  return std::optional<Value>();
+}
+
+// `lines`: the newest first.
+core::Status fill_page(ApiDesk& desk, const ApiCall& call, core::WallTime at,
+                       const std::vector<insights::IssueLine>& lines,
+                       const routing::Matchers& matchers, ListPage& page) {
+  const std::size_t enough = rows_asked(call.query) + 1;
+  std::size_t taken = 0;
+  for (const insights::IssueLine& line : lines) {
+    const RowKey place{wall_of(line.opened), line.key + "/" + std::to_string(line.ordinal)};
+    if (taken == enough) break;
+    if (!page.wants(place) || !line_fits(call.query, line, at)) continue;
+    auto issue = issue_then(desk, call, at, line, matchers);
+    if (!issue) return issue.error();
+    if (!*issue) continue;
+    page.add(place, std::move(**issue));
+    ++taken;
+  }
+  return core::ok();
+}
+
 }  // namespace
 
 HttpAnswer list_past_issues(ApiDesk& desk, const ApiCall& call, core::WallTime at) {
@@ -89,27 +127,8 @@ HttpAnswer list_past_issues(ApiDesk& desk, const ApiCall& call, core::WallTime a
                        " issues have begun since then; ask for those of one run: "
                        "GET /api/v1/runs/{run}?at=…",
                    "at");
-  const std::size_t enough = rows_asked(call.query) + 1;
-  std::size_t taken = 0;
-  for (const insights::IssueLine& line : lines) {  // the newest first
-    const RowKey place{wall_of(line.opened), line.key + "/" + std::to_string(line.ordinal)};
-    if (taken == enough) break;
-    if (!page->wants(place) || !line_fits(call.query, line, at)) continue;
-    auto then =
-        issue_of_the_past(desk, line.key, std::to_string(line.episode.value_or(line.ordinal)), at);
-    if (!then && then.error().code == core::Code::not_found) continue;  // reported later
-    if (!then) return problem(then.error());
-    Value* issue = nullptr;
-    for (auto& member : *then) {
-      if (member.first == "issue") issue = &member.second;
-    }
-    if (issue == nullptr || !fits_one(call.query, "status", core::text_at(*issue, "status")) ||
-        !fits_one(call.query, "severity", core::text_at(*issue, "severity")) ||
-        !matchers->matches(labels_in(*issue)))
-      continue;
-    page->add(place, std::move(*issue));
-    ++taken;
-  }
+  if (auto filled = fill_page(desk, call, at, lines, *matchers, *page); !filled)
+    return problem(filled.error());
   return std::move(*page).answer(call.request, {{"as_of", core::to_rfc3339(at)}});
 }
 

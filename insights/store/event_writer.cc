@@ -330,7 +330,11 @@ core::Result<std::size_t> EventWriter::forget(core::WallTime before, std::uint64
     forget_run(oldest->uid);
   }
   // What no run is told of any more: silences of long ago, deliveries about other producers' issues.
-  StoreStatement gone = database_->prepare("DELETE FROM event WHERE run = '' AND time < ?");
+  // What a run that is kept was told of stays with it.
+  StoreStatement gone = database_->prepare(
+      "DELETE FROM event WHERE run = '' AND time < ? AND NOT EXISTS (SELECT 1 FROM told t JOIN "
+      "issue"
+      " i ON i.key = t.key JOIN run r ON r.uid = i.run WHERE t.seq = event.seq)");
   gone.bind(1, micros(before)).run();
   auto failed = database_->failure();
   open_ = false;

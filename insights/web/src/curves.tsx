@@ -170,7 +170,7 @@ export function CurvePanel({ uid, job, happened, only, around, id, title, more =
           {behind > 0 && <button type="button" onClick={() => zoom({ from: Math.max(0, newest + 1 - (to! - (from ?? 0))), to: null })}>{behind} new {behind === 1 ? "step" : "steps"} →</button>}
           {(asked || near) && <button type="button" onClick={() => zoom({ from: null, to: null })}>All steps</button>}
           <button type="button" aria-pressed={log} onClick={() => set_query("log", log ? "" : "true")}>Logarithmic</button>
-          <a class="csv" href={`/api/v1${run}/series?${table}`} download title="Every stored value of these curves and steps, not only the points drawn">CSV</a></p>
+          {!moment.value && <a class="csv" href={`/api/v1${run}/series?${table}`} download title="Every stored value of these curves and steps, not only the points drawn">CSV</a>}</p>
         <Marks marks={all_marks} />
         <div class="charts">{drawn.map((one) => (
           <Near key={`${one.mode} ${one.name}`} height={340} always={drawn.length <= MOST_CHARTS}><Figure {...one} answer={answer} marks={one.mode === main ? all_marks : restart_marks(restarts, one.mode, uid)} log={log} zoom={one.mode === main ? zoom : null} /></Near>))}</div>

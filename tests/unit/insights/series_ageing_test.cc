@@ -123,7 +123,7 @@ TEST_F(SeriesAgeingTest, OfASparedRunNothingGoesWhateverItsAge) {
 }
 
 TEST_F(SeriesAgeingTest, ASparedRunOutlivesTheRoomOfTheFileAndOthersGoBeforeIt) {
-  for (const std::uint8_t which : {1, 2, 3}) {
+  for (std::uint8_t which = 1; which <= 3; ++which) {
     add_rows(FamilyKind::scalar, which * 3000, which * 3000 + 1000, which);
     add_rows(FamilyKind::span, which * 3000, which * 3000 + 1000, which);
   }
