@@ -19,8 +19,8 @@ using core::Value;
 using core::ValueList;
 using core::ValueMap;
 
-constexpr std::size_t kMostOfAViewRequest = std::size_t{256} << 10;
-constexpr std::size_t kMostViewsOfAnOwner = 1000;
+constexpr std::size_t kMostOfAViewRequest = std::size_t{64} << 10;
+constexpr std::size_t kMostViewsOfAnOwner = 200;
 constexpr auto kViewReadBack = 5s;  // until what was written stands in our own view
 
 // Whoever has a name: of a token, of the session that it began, or as the proxy says.

@@ -11,7 +11,7 @@
 namespace tocsin::core {
 namespace {
 
-constexpr std::size_t kMostOfAView = std::size_t{256} << 10;
+constexpr std::size_t kMostOfAView = std::size_t{32} << 10;
 constexpr std::size_t kMostOfAChartName = 1000;  // bytes
 
 }  // namespace
