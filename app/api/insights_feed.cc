@@ -269,12 +269,13 @@ void InsightsFeed::run(const std::stop_token& stop) {
 
 core::Status InsightsFeed::follow(const std::stop_token& stop) {
   if (auto reached = transport_.ping(5s); !reached) return reached.error();
-  if (auto known = pins_.read(transport_, stop); !known) return known;
   insights::SetAside moved;
   auto store = insights::EventWriter::open(path_, source_, moved, condition_.condemned());
   condition_.opened(path_, moved);
   if (!moved.moved_to.empty()) hold_.let_go();
   hold_.take(path_);
+  // The store answers meanwhile; that of curves asks for them too, whether or not this one can be written.
+  if (auto known = pins_.read(transport_, stop); !known) return known;
   if (!store) return store.error();
   const auto status = Reading(*this, **store).go(stop);
   if (status) hold_.let_go();  // so that the writer, which ends last, empties the write-ahead log
