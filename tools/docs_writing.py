@@ -156,7 +156,7 @@ def problems(figures, path, write):
 
 VERBS = frozenset("""
     accept add allow ask begin capture change check close compare continue copy create describe end export fail follow hold judge last
-    limit list log look mark match mute name pass plan play print read record remove render replace replay report reset route run say send serve
+    limit list log look mark match mute name pass pin plan play print read record remove render replace replay report reset route run say send serve
     set show start stop switch take test treat use validate wait watch withdraw write
 """.split())
 

@@ -23,6 +23,8 @@
 #include "app/api/name_routes.h"
 #include "app/api/openapi.h"
 #include "app/api/page_routes.h"
+#include "app/api/past_lists.h"
+#include "app/api/pin_routes.h"
 #include "app/api/query_route.h"
 #include "app/api/replay_routes.h"
 #include "app/api/report_routes.h"
@@ -39,6 +41,7 @@
 #include "app/api/system_routes.h"
 #include "app/api/task_desk.h"
 #include "app/api/trace_routes.h"
+#include "app/api/view_routes.h"
 #include "app/config/insights_place.h"
 #include "app/process/version.h"
 #include "app/serve/gzip.h"
@@ -72,6 +75,11 @@ constexpr std::array kMeasured{
     MeasuredRoutes{"fleet", fleet_routes},      MeasuredRoutes{"compare", compare_routes},
     MeasuredRoutes{"sparklines", spark_routes},
 };
+
+bool takes_moment(const ApiRoute& route) {
+  return std::any_of(route.parameters.begin(), route.parameters.end(),
+                     [](const ApiParameter& one) { return one.name == "at"; });
+}
 
 }  // namespace
 
@@ -126,6 +134,8 @@ HttpAnswer Api::Parts::answer(const ApiRoute& route, const HttpRequest& request)
   const auto query = UrlQuery::parse(request.query);
   if (!query) return problem(query.error());
   std::string field;
+  if (route.method == "GET" && query->value("at") && !takes_moment(route))
+    return problem(400, "invalid-parameter", why_only_now(route.path), "at");
   if (const auto good = check_parameters(route, *query, field); !good)
     return problem(400, "invalid-parameter", good.error().message, field);
   const ApiCall call{request, verdict.who, *query};
@@ -157,10 +167,12 @@ std::vector<HttpRoute> Api::routes() {
   std::vector<ApiRoute> declared;
   for (auto make : {alertmanager_routes, event_routes, group_routes, resource_routes,
                     silence_routes, ack_routes, stop_routes, stream_routes, session_routes,
-                    run_routes, run_stop_routes, report_routes, capture_routes}) {
+                    run_routes, run_stop_routes, report_routes, capture_routes, view_routes}) {
     for (ApiRoute& route : make(parts_->desk)) declared.push_back(std::move(route));
   }
   for (ApiRoute& route : feedback_routes(parts_->desk, parts_->store))
+    declared.push_back(std::move(route));
+  for (ApiRoute& route : pin_routes(parts_->desk, parts_->store))
     declared.push_back(std::move(route));
   for (const ApiRoute& route : parts_->replays) declared.push_back(route);
   for (const ApiRoute& route : parts_->traces) declared.push_back(route);

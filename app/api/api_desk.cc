@@ -55,10 +55,10 @@ ApiDesk::ApiDesk(const AppConfig& config, ingest::Transport& transport,
           &telemetry.gauge("tocsin_insights_streams", "streams of new events that are open"))),
       feed(*streams, deliveries, commands, sight(), the_clock),
       view(transport, the_clock, the_log,
-           {&deliveries, &commands, &audit, &told, &standing, &feed}),
+           {&deliveries, &commands, &audit, &told, &standing, &charts, &feed}),
       writer(transport, host),
-      insights(config, transport, the_clock, the_log, *streams, telemetry),
-      curves(config, transport, the_clock, the_log, *streams, telemetry) {}
+      insights(config, transport, the_clock, the_log, *streams, pins, telemetry),
+      curves(config, transport, the_clock, the_log, *streams, pins, telemetry) {}
 
 core::OutRecord audit_of(const ApiCall& call, core::WallTime at, std::string what,
                          std::string subject, core::Value before, core::Value after) {

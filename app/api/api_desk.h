@@ -7,10 +7,12 @@
 
 #include "app/api/api_route.h"
 #include "app/api/api_writer.h"
+#include "app/api/chart_views.h"
 #include "app/api/curves_feed.h"
 #include "app/api/histories.h"
 #include "app/api/insights_feed.h"
 #include "app/api/live_view.h"
+#include "app/api/run_pins.h"
 #include "app/api/standing_watch.h"
 #include "app/api/stream_feed.h"
 #include "app/api/stream_hub.h"
@@ -52,9 +54,11 @@ struct ApiDesk {
   AuditHistory audit;
   ToldHistory told;
   StandingWatch standing;  // read inside view.read() too
+  ChartViews charts;       // the same
   StreamFeed feed;
   LiveView view;  // behind what watches it
   ApiWriter writer;
+  RunPins pins;
   InsightsFeed insights;  // behind the hub that it tells
   CurvesFeed curves;      // the same
 

@@ -7,11 +7,13 @@
 #include "app/api/compare_routes.h"
 #include "app/api/feedback_routes.h"
 #include "app/api/fleet_routes.h"
+#include "app/api/pin_routes.h"
 #include "app/api/profile_schemas.h"
 #include "app/api/replay_routes.h"
 #include "app/api/schema_texts.h"
 #include "app/api/spark_routes.h"
 #include "app/api/trace_routes.h"
+#include "app/api/view_routes.h"
 #include "core/json.h"
 
 namespace tocsin::app {
@@ -157,10 +159,11 @@ constexpr std::string_view kApiSchemas =
    "ended_at":{"type":"string","format":"date-time","nullable":true},"heard_at":{"type":"string",
    "format":"date-time"},"issues":{"type":"object","properties":{"open":{"type":"integer"},
    "total":{"type":"integer"}},"required":["open","total"],"additionalProperties":false},
-   "told":{"type":"integer"},"headline":{"nullable":true,
+   "told":{"type":"integer"},"pin":{"nullable":true,
+   "allOf":[{"$ref":"#/components/schemas/Pin"}]},"headline":{"nullable":true,
    "allOf":[{"$ref":"#/components/schemas/IssueRow"}]}},"required":["uid","job","labels","state",
    "outcome","attempt","world_size","step","started_at","ended_at","heard_at","issues","told",
-   "headline"],"additionalProperties":false},"Runs":{"type":"object",
+   "pin","headline"],"additionalProperties":false},"Runs":{"type":"object",
    "properties":{"items":{"type":"array","items":{"$ref":"#/components/schemas/RunRow"}},
    "next":{"type":"string","nullable":true},"as_of":{"type":"string","format":"date-time"},
    "total":{"type":"integer","description":"with order=trouble: runs that fit"},
@@ -238,8 +241,8 @@ const core::Value& api_schemas() {
     core::ValueMap all;
     for (const std::string_view text :
          {kApiSchemas, curve_schemas(), acting_schemas(), alertmanager_schemas(), profile_schemas(),
-          feedback_schemas(), capture_schemas(), replay_schemas(), fleet_schemas(),
-          compare_schemas(), trace_schemas(), spark_schemas()}) {
+          feedback_schemas(), pin_schemas(), view_schemas(), capture_schemas(), replay_schemas(),
+          fleet_schemas(), compare_schemas(), trace_schemas(), spark_schemas()}) {
       auto parsed = core::parse_json(text, text.size());
       const auto* part = parsed ? core::as<core::ValueMap>(*parsed) : nullptr;
       if (part != nullptr) all.insert(all.end(), part->begin(), part->end());

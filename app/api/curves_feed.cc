@@ -106,6 +106,9 @@ void CurvesFeed::Reading::tick() {
 
 core::Status CurvesFeed::Reading::tidy() {
   if (auto status = drop_bad(); !status) return status;
+  auto pinned = feed_.pins_.pinned();
+  if (!pinned) return core::ok();
+  store_.spare(std::move(*pinned));
   if (auto status = forget(); !status) return status;
   return drop_old();
 }
@@ -200,7 +203,7 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
 
 CurvesFeed::CurvesFeed(const AppConfig& config, ingest::Transport& transport,
                        const core::Clock& clock, core::Log& log, StreamHub& hub,
-                       core::Telemetry& telemetry)
+                       const RunPins& pins, core::Telemetry& telemetry)
     : config_(config.insights),
       place_(config.transport),
       topics_(config.topics),
@@ -210,6 +213,7 @@ CurvesFeed::CurvesFeed(const AppConfig& config, ingest::Transport& transport,
       clock_(clock),
       log_(log),
       hub_(hub),
+      pins_(pins),
       figures_(telemetry, "curves", path_),
       condition_("curves", "curves_begun_anew", clock, log) {
   if (!config_.enabled) return;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/api/bad_chunks.h"
+#include "app/api/run_pins.h"
 #include "app/api/store_condition.h"
 #include "app/api/store_figures.h"
 #include "app/api/stream_hub.h"
@@ -28,7 +29,7 @@ class CurvesFeed {
  public:
   /// All outlive it.
   CurvesFeed(const AppConfig& config, ingest::Transport& transport, const core::Clock& clock,
-             core::Log& log, StreamHub& hub, core::Telemetry& telemetry);
+             core::Log& log, StreamHub& hub, const RunPins& pins, core::Telemetry& telemetry);
   ~CurvesFeed();
   CurvesFeed(const CurvesFeed&) = delete;
   CurvesFeed& operator=(const CurvesFeed&) = delete;
@@ -60,6 +61,7 @@ class CurvesFeed {
   const core::Clock& clock_;
   core::Log& log_;
   StreamHub& hub_;
+  const RunPins& pins_;
   StoreFigures figures_;      // of the thread
   insights::StoreHold hold_;  // the same
   mutable StoreCondition condition_;

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "app/api/told_failure.h"
+#include "core/chart_view.h"
 #include "core/fields/issue_feedback.h"
+#include "core/run_pin.h"
 #include "core/topics.h"
 
 namespace tocsin::app {
@@ -24,9 +26,10 @@ constexpr std::size_t kMostOfATurn = 1024;
 constexpr std::size_t kMostOfACommit = 16 * kMostOfATurn;  // while it catches up
 constexpr std::size_t kMostForgotten = 20;                 // runs of one turn
 
-// What is said of an issue is kept and forgotten with its run.
-std::string run_of_feedback(const core::RecordView& record) {
+// What is said of an issue or a run is kept and forgotten with the run.
+std::string run_of_control(const core::RecordView& record) {
   const std::string_view key = record.key.value_or("");
+  if (key.starts_with(core::kPinPrefix)) return std::string(key.substr(core::kPinPrefix.size()));
   if (record.tombstone) return "";
   if (key.starts_with(core::kVerdictPrefix)) {
     auto verdict = core::read_issue_verdict(record.text());
@@ -110,10 +113,12 @@ void InsightsFeed::Reading::take(const core::RecordView& record) {
   kept.offset = record.offset;
   kept.timestamp = record.timestamp;
   if (record.topic == core::topic::kRouterControl) {
+    feed_.pins_.saw(record);
+    if (record.key.value_or("").starts_with(core::kViewPrefix)) return;  // of no run and no issue
     kept.record.topic = record.topic;
     kept.record.key = record.key.value_or("");
     if (!record.tombstone) kept.record.value = std::string(record.text());
-    store_.saw_control(kept, run_of_feedback(record));
+    store_.saw_control(kept, run_of_control(record));
   } else if (record.topic == core::topic::kCommands) {
     take_command(std::move(kept), record);
   } else if (record.topic == core::topic::kAcks) {
@@ -184,6 +189,9 @@ core::Status InsightsFeed::Reading::go(const std::stop_token& stop) {
 core::Status InsightsFeed::Reading::tidy() {
   const core::WallTime now = feed_.clock_.now();
   if (now - tidied_ < kForgetEvery) return core::ok();
+  auto pinned = feed_.pins_.pinned();
+  if (!pinned) return core::ok();
+  store_.spare(std::move(*pinned));
   const auto gone =
       store_.forget(now - feed_.config_.keep.runs, feed_.config_.max_bytes.count, kMostForgotten);
   if (!gone) return feed_.failed(gone.error());
@@ -192,7 +200,7 @@ core::Status InsightsFeed::Reading::tidy() {
 }
 
 InsightsFeed::InsightsFeed(const AppConfig& config, ingest::Transport& transport,
-                           const core::Clock& clock, core::Log& log, StreamHub& hub,
+                           const core::Clock& clock, core::Log& log, StreamHub& hub, RunPins& pins,
                            core::Telemetry& telemetry)
     : config_(config.insights),
       path_(insights_path(config, "")),
@@ -202,6 +210,7 @@ InsightsFeed::InsightsFeed(const AppConfig& config, ingest::Transport& transport
       clock_(clock),
       log_(log),
       hub_(hub),
+      pins_(pins),
       figures_(telemetry, "events", path_),
       condition_("events", "insights_begun_anew", clock, log) {
   if (!config_.enabled) return;
@@ -265,6 +274,8 @@ core::Status InsightsFeed::follow(const std::stop_token& stop) {
   condition_.opened(path_, moved);
   if (!moved.moved_to.empty()) hold_.let_go();
   hold_.take(path_);
+  // The store answers meanwhile; that of curves asks for them too, whether or not this one can be written.
+  if (auto known = pins_.read(transport_, stop); !known) return known;
   if (!store) return store.error();
   const auto status = Reading(*this, **store).go(stop);
   if (status) hold_.let_go();  // so that the writer, which ends last, empties the write-ahead log

@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "app/api/run_pins.h"
 #include "app/api/store_condition.h"
 #include "app/api/store_figures.h"
 #include "app/api/stream_hub.h"
@@ -27,7 +28,7 @@ class InsightsFeed {
  public:
   /// All outlive it.
   InsightsFeed(const AppConfig& config, ingest::Transport& transport, const core::Clock& clock,
-               core::Log& log, StreamHub& hub, core::Telemetry& telemetry);
+               core::Log& log, StreamHub& hub, RunPins& pins, core::Telemetry& telemetry);
   ~InsightsFeed();
   InsightsFeed(const InsightsFeed&) = delete;
   InsightsFeed& operator=(const InsightsFeed&) = delete;
@@ -56,6 +57,7 @@ class InsightsFeed {
   const core::Clock& clock_;
   core::Log& log_;
   StreamHub& hub_;
+  RunPins& pins_;
   StoreFigures figures_;      // of the thread
   insights::StoreHold hold_;  // the same
   mutable StoreCondition condition_;

@@ -152,6 +152,7 @@ core::Status put_back(insights::RunLine& line, std::vector<insights::IssueLine>&
   const Heard heard = heard_until(events);
   std::erase_if(issues, [&](auto& issue) { return !put_back_issue(heard, issue); });
   put_back_run(heard, line);
+  if (line.pin && line.pin->at > at) line.pin.reset();
   line.issues = static_cast<std::int64_t>(issues.size());
   line.open_issues = 0;
   line.worst = -1;

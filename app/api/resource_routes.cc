@@ -6,6 +6,7 @@
 
 #include "app/api/api_rows.h"
 #include "app/api/page.h"
+#include "app/api/past_lists.h"
 #include "app/api/past_run.h"
 #include "app/api/run_routes.h"
 #include "app/serve/problem.h"
@@ -82,6 +83,7 @@ bool issue_is_asked(const UrlQuery& query, const IssueRow& row, const routing::M
 }
 
 HttpAnswer list_issues(ApiDesk& desk, const ApiCall& call) {
+  if (const auto at = moment_of(call)) return list_past_issues(desk, call, *at);
   auto page = ListPage::of(call.query);
   if (!page) return problem(400, "invalid-request", page.error().message, "cursor");
   const auto matchers = routing::Matchers::parse(call.query.values("filter"));
@@ -184,6 +186,9 @@ bool is_about(const TopicView& view, const core::Delivery& delivery, const UrlQu
 }
 
 HttpAnswer list_deliveries(ApiDesk& desk, const ApiCall& call) {
+  const auto at = moment_of(call);
+  if (const auto past = check_moment(at.value_or(core::WallTime{}), desk.clock.now()); !past)
+    return problem(400, "invalid-parameter", past.error().message, "at");
   auto page = ListPage::of(call.query);
   if (!page) return problem(400, "invalid-request", page.error().message, "cursor");
   std::optional<core::WallTime> since;
@@ -191,14 +196,20 @@ HttpAnswer list_deliveries(ApiDesk& desk, const ApiCall& call) {
     since = desk.deliveries.complete_since();
     for (const auto& entry : desk.deliveries.entries()) {
       const core::Delivery& delivery = entry.delivery;
-      const bool asked =
-          page->wants(entry.key) && is_asked(call.query, "integration", delivery.integration) &&
-          is_asked(call.query, "state", core::to_string(delivery.state)) &&
-          is_within(call.query, entry.key.at, entry.key.at) && is_about(view, delivery, call.query);
+      const bool asked = page->wants(entry.key) && (!at || entry.key.at <= *at) &&
+                         is_asked(call.query, "integration", delivery.integration) &&
+                         is_asked(call.query, "state", core::to_string(delivery.state)) &&
+                         is_within(call.query, entry.key.at, entry.key.at) &&
+                         is_about(view, delivery, call.query);
       if (asked) page->add(entry.key, delivery_value(delivery, entry.key.at, entry.key.id));
     }
   });
   if (!seen) return problem(seen.error());
+  if (at && since && *at < *since)
+    return problem(404, "not-found",
+                   "at: deliveries are kept here since " + core::to_rfc3339(*since) +
+                       "; GET /api/v1/runs/{run}?at=… has those of a run",
+                   "at");
   return std::move(*page).answer(call.request, {{"complete_since", since_or_null(since)}});
 }
 
@@ -275,7 +286,8 @@ std::vector<ApiParameter> issue_parameters() {
        one_of_these("severity", "how bad it is", {"info", "warning", "error", "critical"}),
        several("rule", "name of the rule"),
        filter,
-       {"first_signs", ParameterType::flag, "true: only those that nothing caused"}});
+       {"first_signs", ParameterType::flag, "true: only those that nothing caused"},
+       moment_parameter()});
 }
 
 std::vector<ApiParameter> delivery_parameters() {
@@ -285,7 +297,8 @@ std::vector<ApiParameter> delivery_parameters() {
        several("integration", "id of the integration"),
        one_of_these("state", "of the attempt or the end",
                     {"pending", "delivered", "delivered_via_digest", "sent_unconfirmed",
-                     "superseded", "expired", "dead", "cancelled"})});
+                     "superseded", "expired", "dead", "cancelled"}),
+       moment_parameter()});
 }
 
 }  // namespace

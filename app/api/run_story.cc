@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "core/fields/issue_feedback.h"
+#include "core/fields/run_pin.h"
 #include "core/json.h"
 #include "core/topics.h"
 #include "ingest/ingest.h"
@@ -29,6 +30,11 @@ Value integer_or_null(const std::optional<std::int64_t>& number) {
   return number ? Value(*number) : Value();
 }
 Value word_or_null(const std::string& text) { return text.empty() ? Value() : Value(text); }
+
+Value pin_or_null(const std::optional<core::RunPin>& pin) {
+  if (!pin) return {};
+  return ValueMap{{"by", pin->by}, {"at", core::to_rfc3339(pin->at)}, {"origin", pin->origin}};
+}
 
 std::string severity_word(std::int64_t grade) {
   const std::int64_t last = static_cast<std::int64_t>(core::Severity::critical);
@@ -55,9 +61,16 @@ Value saved_checkpoint(const core::StopTold& told) {
 struct SaidLine {
   std::string kind, text, detail;
 };
-// What somebody said of an issue; nullopt: the record is another.
+// What somebody said of an issue or the run; nullopt: the record is another.
 std::optional<SaidLine> said_line(const core::RecordView& record) {
   const std::string_view key = record.key.value_or("");
+  if (key.starts_with(core::kPinPrefix)) {
+    if (record.tombstone)
+      return SaidLine{"pin", "the pin was taken away", "it is kept no longer than other runs"};
+    const auto pin = core::read_run_pin(record.text());
+    if (!pin) return std::nullopt;
+    return SaidLine{"pin", pin->by + " pinned the run", "it is kept until the pin is taken away"};
+  }
   if (record.tombstone) return std::nullopt;
   if (key.starts_with(core::kVerdictPrefix)) {
     const auto verdict = core::read_issue_verdict(record.text());
@@ -114,6 +127,7 @@ Value run_row(const insights::RunLine& run, const std::vector<insights::IssueLin
                   {"heard_at", moment_value(run.heard)},
                   {"issues", ValueMap{{"open", run.open_issues}, {"total", run.issues}}},
                   {"told", run.told},
+                  {"pin", pin_or_null(run.pin)},
                   {"headline", head == nullptr ? Value() : issue_row(*head, &run)}};
 }
 

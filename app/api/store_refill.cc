@@ -5,6 +5,7 @@
 
 #include "app/api/curves_feed.h"
 #include "app/api/insights_feed.h"
+#include "app/api/run_pins.h"
 #include "app/api/stream_hub.h"
 #include "core/mutex.h"
 #include "core/system_clock.h"
@@ -30,8 +31,9 @@ core::Status refill_stores(AppConfig config, const std::string& path,
   auto transport = ingest::Transport::open(config.transport, config.topics, log, telemetry);
   if (!transport) return transport.error();
   const auto hub = StreamHub::create(clock);
-  const InsightsFeed events(config, **transport, clock, log, *hub, telemetry);
-  const CurvesFeed curves(config, **transport, clock, log, *hub, telemetry);
+  RunPins pins;
+  const InsightsFeed events(config, **transport, clock, log, *hub, pins, telemetry);
+  const CurvesFeed curves(config, **transport, clock, log, *hub, pins, telemetry);
   core::Mutex quiet;
   core::StoppableCondVar wake;
   while (!events.current() || !curves.current()) {

@@ -19,13 +19,13 @@ using AddCommand = void (*)(CLI::App&, CommandRun&);
 
 /// A line per command, in the order of --help.
 constexpr AddCommand kCommands[] = {
-    add_init,     add_check,   add_config,   add_topics,    add_rules,    add_schema,
-    add_version,  add_up,      add_collect,  add_route,     add_evaluate, add_rule_worker,
-    add_status,   add_issues,  add_groups,   add_tail,      add_history,  add_dlq,
-    add_endpoint, add_breaker, add_routes,   add_simulate,  add_report,   add_stop,
-    add_stops,    add_silence, add_ack,      add_send_test, add_template, add_capture,
-    add_replay,   add_test,    add_journal,  add_run,       add_sync,     add_completion,
-    add_verdict,  add_note,    add_insights,
+    add_init,     add_check,   add_config,  add_topics,    add_rules,    add_schema,
+    add_version,  add_up,      add_collect, add_route,     add_evaluate, add_rule_worker,
+    add_status,   add_issues,  add_groups,  add_tail,      add_history,  add_dlq,
+    add_endpoint, add_breaker, add_routes,  add_simulate,  add_report,   add_stop,
+    add_stops,    add_silence, add_ack,     add_send_test, add_template, add_capture,
+    add_replay,   add_test,    add_journal, add_run,       add_sync,     add_completion,
+    add_verdict,  add_note,    add_pin,     add_insights,
 };
 
 }  // namespace

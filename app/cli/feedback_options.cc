@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/cli/feedback_command.h"
+#include "app/cli/pin_command.h"
 #include "app/cli/place_options.h"
 #include "core/issue_feedback.h"
 
@@ -58,6 +59,24 @@ void add_note(CLI::App& app, CommandRun& out) {
       ->required();
   add_author_and_place(*note, *options);
   note->callback([&out, options] { out = [options] { return note_command(*options); }; });
+}
+
+void add_pin(CLI::App& app, CommandRun& out) {
+  auto* pin = app.add_subcommand("pin");
+  const auto options = std::make_shared<PinOptions>();
+  pin->add_option(
+         "run", options->run,
+         "Run ID or unique prefix, job (its run that goes on, else its newest), or run name "
+         "with --job")
+      ->type_name("RUN")
+      ->required();
+  pin->add_option("--job", options->job, "Match RUN only among runs of this job")->type_name("JOB");
+  pin->add_flag("--take-back", options->take_back, "Take the pin away");
+  pin->add_option("--author", options->author, "Record this author (default: user@host)")
+      ->type_name("NAME");
+  pin->add_flag("--dry-run", options->dry_run, "Show the run without writing anything");
+  add_place(*pin, *options);
+  pin->callback([&out, options] { out = [options] { return pin_command(*options); }; });
 }
 
 }  // namespace tocsin::app

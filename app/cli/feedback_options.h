@@ -1,4 +1,4 @@
-// `tocsin verdict` and `tocsin note`, on the command line.
+// `tocsin verdict`, `tocsin note` and `tocsin pin`, on the command line.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,5 +9,6 @@ namespace tocsin::app {
 
 void add_verdict(CLI::App& app, CommandRun& out);
 void add_note(CLI::App& app, CommandRun& out);
+void add_pin(CLI::App& app, CommandRun& out);
 
 }  // namespace tocsin::app

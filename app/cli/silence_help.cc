@@ -88,6 +88,14 @@ constexpr std::array kSilenceHelp{
                 "3   the configuration's transport cannot be read\n"
                 "4   broker or journal unreachable\n",
                 "tocsin note 8f3a91c2 \"node-7 had a bad cable\"\n"},
+    CommandHelp{"pin", "Pin a run, so that the page's stores keep it whatever its age",
+                "0   pinned, or taken away; with --dry-run: what would be, shown\n"
+                "1   RUN matches no run or several, or has no pin to take away\n"
+                "2   wrong usage\n"
+                "3   the configuration's transport cannot be read\n"
+                "4   broker or journal unreachable\n",
+                "tocsin pin 4e3046d4\n"
+                "tocsin pin digits --take-back\n"},
 };
 
 }  // namespace

@@ -19,7 +19,8 @@ constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 constexpr const char* kFamiliesBehind =
     "SELECT f.id, f.run, f.kind, f.name, f.worker, f.mode, f.k0, f.rows, f.chunked, f.x_chunked,"
     " f.x_last, coalesce(r.heard, 0), a.rows_from, a.from_0, a.from_1, a.from_2, a.from_3,"
-    " a.from_4, a.rows_gone FROM family f LEFT JOIN run r ON r.id = f.run LEFT JOIN aged a ON"
+    " a.from_4, a.rows_gone, coalesce(r.uid, '') FROM family f LEFT JOIN run r ON r.id = f.run "
+    "LEFT JOIN aged a ON"
     " a.family = f.id WHERE f.id > ? ORDER BY f.id LIMIT ?";
 
 // The column that says when a row was; a row of samples has it as its x.
@@ -49,6 +50,7 @@ struct SeriesWriter::AgingFamily {
   std::array<std::int64_t, kKeptParts> from{};
   std::int64_t rows_gone = 0;
   bool changed = false;
+  bool spared = false;
 
   /// In the unit of its times.
   [[nodiscard]] double heard_at() const {
@@ -75,6 +77,7 @@ std::vector<SeriesWriter::AgingFamily> SeriesWriter::aging_families(std::size_t 
     for (std::size_t part = 0; part < kKeptParts; ++part)
       one.from[part] = get.integer(12 + static_cast<int>(part));
     one.rows_gone = get.integer(12 + static_cast<int>(kKeptParts));
+    one.spared = spared_.contains(get.text(13 + static_cast<int>(kKeptParts)));
     out.push_back(one);
   }
   return out;
@@ -222,6 +225,7 @@ void SeriesWriter::keep_aged(const AgingFamily& family) {
 // False: there is more that is old.
 bool SeriesWriter::drop_old_of(AgingFamily& family, const KeepAges& keep, std::int64_t now,
                                std::size_t& left) {
+  if (family.spared) return left > 0;
   const auto ages = ages_of(family.kind, keep);
   const auto before = [&](std::size_t part) {
     const auto age = std::chrono::duration_cast<std::chrono::microseconds>(ages[part]).count();

@@ -10,11 +10,11 @@ namespace {
 constexpr std::int64_t kRestAfter = 2000;  // commits without a value
 constexpr std::size_t kMostKnownFamilies = 100'000;
 constexpr const char* kWithKind =
-    "SELECT id FROM run r WHERE EXISTS (SELECT 1 FROM family WHERE run = r.id AND kind = ?)"
-    " ORDER BY heard LIMIT 1";
+    "SELECT id, uid FROM run r WHERE EXISTS (SELECT 1 FROM family WHERE run = r.id AND kind = ?)"
+    " ORDER BY heard";
 constexpr const char* kWithHistograms =
-    "SELECT id FROM run r WHERE EXISTS (SELECT 1 FROM family f JOIN histogram h ON h.family = f.id"
-    " WHERE f.run = r.id AND f.kind = 1) ORDER BY heard LIMIT 1";
+    "SELECT id, uid FROM run r WHERE EXISTS (SELECT 1 FROM family f JOIN histogram h ON h.family ="
+    " f.id WHERE f.run = r.id AND f.kind = 1) ORDER BY heard";
 constexpr const char* kStepsOfHistograms =
     "SELECT min((SELECT min(x) FROM histogram WHERE family = f.id)),"
     " max((SELECT max(x) FROM histogram WHERE family = f.id)) FROM family f WHERE f.run = ?"
@@ -58,13 +58,21 @@ void SeriesWriter::forget_run(std::int64_t id) {
   }
 }
 
+std::optional<std::int64_t> SeriesWriter::first_unspared(StoreStatement& rows) const {
+  while (rows.next()) {
+    if (!spared_.contains(rows.text(1))) return rows.integer(0);
+  }
+  return std::nullopt;
+}
+
 // Of the run that was heard of least lately; false: no run has any. New ones begin anew.
 bool SeriesWriter::forget_kind(FamilyKind kind) {
   const auto number = static_cast<std::int64_t>(kind);
   StoreStatement oldest = database_->prepare(kWithKind);
   oldest.bind(1, number);
-  if (!oldest.next()) return false;
-  const std::int64_t id = oldest.integer(0);
+  const auto chosen = first_unspared(oldest);
+  if (!chosen) return false;
+  const std::int64_t id = *chosen;
   oldest.reset();
   static constexpr const char* kTensorsDown =
       "UPDATE run SET tensors_gone = 1, families = families -"
@@ -95,8 +103,9 @@ bool SeriesWriter::forget_kind(FamilyKind kind) {
 // The older half of those of the run that was heard of least lately; false: no run has any.
 bool SeriesWriter::forget_histograms() {
   StoreStatement oldest = database_->prepare(kWithHistograms);
-  if (!oldest.next()) return false;
-  const std::int64_t id = oldest.integer(0);
+  const auto chosen = first_unspared(oldest);
+  if (!chosen) return false;
+  const std::int64_t id = *chosen;
   oldest.reset();
   StoreStatement steps = database_->prepare(kStepsOfHistograms);
   steps.bind(1, id);
@@ -122,11 +131,12 @@ core::Result<std::size_t> SeriesWriter::forget(core::WallTime before, std::uint6
     const auto used = static_cast<std::uint64_t>(database_->number(
         "SELECT ((SELECT page_count FROM pragma_page_count) - (SELECT freelist_count FROM"
         " pragma_freelist_count)) * (SELECT page_size FROM pragma_page_size)"));
-    StoreStatement oldest = database_->prepare("SELECT id, heard FROM run ORDER BY heard LIMIT 1");
-    if (!oldest.next()) break;
-    if (oldest.integer(1) >= oldest_kept && used <= max_bytes) break;
-    const std::int64_t id = oldest.integer(0);
-    const bool old = oldest.integer(1) < oldest_kept;
+    StoreStatement oldest = database_->prepare("SELECT id, uid, heard FROM run ORDER BY heard");
+    const auto chosen = first_unspared(oldest);
+    if (!chosen) break;
+    const std::int64_t id = *chosen;
+    const bool old = oldest.integer(2) < oldest_kept;
+    if (!old && used <= max_bytes) break;
     oldest.reset();
     const bool room = !old && (forget_kind(FamilyKind::span) || forget_kind(FamilyKind::system) ||
                                forget_histograms() || forget_kind(FamilyKind::tensor));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -27,6 +28,7 @@ namespace tocsin::insights {
 
 class StoreDatabase;
 class StoreLock;
+class StoreStatement;
 
 /// One client of a worker from its opening to its end: inside it, x of a series strictly grows.
 struct SegmentOf {
@@ -115,6 +117,8 @@ class SeriesWriter {
   /// Values that were left out since the opening, because a run has too many series.
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
+  /// Runs by uid of which forget() and drop_old() take nothing from now on, in place of those named before.
+  void spare(std::set<std::string> runs) { spared_ = std::move(runs); }
   /// Forgets runs unheard of since before `before`. While the file is larger than `max_bytes` it forgets
   /// the spans, the samples, the histograms (the older half first) and the tensors of the least lately
   /// heard ones, and at last these runs; at most
@@ -189,6 +193,8 @@ class SeriesWriter {
   void put_piece(Family& family, const SeriesRows& rows);
   void roll(const Family& family, std::size_t column, std::span<const SeriesRows> chunks);
   void forget_run(std::int64_t id);
+  /// Of (id, uid) rows, the first whose run is not spared; nullopt: there is none.
+  std::optional<std::int64_t> first_unspared(StoreStatement& rows) const;
   bool forget_kind(FamilyKind kind);
   bool forget_histograms();
   void forget_what_rests();
@@ -205,6 +211,7 @@ class SeriesWriter {
   std::unique_ptr<StoreDatabase> database_;
   bool open_ = false;  // a transaction is
   std::set<core::RunUid> changed_;
+  std::set<std::string> spared_;
   std::map<core::RunUid, KnownRun> runs_;
   std::map<std::tuple<std::int64_t, std::uint64_t, std::uint64_t, std::uint32_t>, std::int64_t>
       segments_;

@@ -4,6 +4,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/fields/run_pin.h"
 #include "insights/store/database.h"
 
 namespace tocsin::insights {
@@ -17,7 +18,8 @@ constexpr std::string_view kRunColumns =
     " coalesce((SELECT max(severity) FROM issue i WHERE i.run = uid AND NOT shadow), -1),"
     " (SELECT count(DISTINCT e.slot) FROM told t JOIN event e ON e.seq = t.seq WHERE t.key IN"
     "   (SELECT key FROM issue WHERE run = uid) AND e.kind = 'delivery'"
-    "   AND e.slot LIKE '%/delivered') FROM run ";
+    "   AND e.slot LIKE '%/delivered'),"
+    " (SELECT value FROM event p WHERE p.slot = 'control/router-control/pin/' || uid) FROM run ";
 
 constexpr std::string_view kIssueColumns =
     "SELECT key, event_id, run, rule, coalesce(mode, ''), coalesce(tensor, ''),"
@@ -45,6 +47,8 @@ RunLine run_line(const StoreStatement& row) {
   out.issues = row.integer(12);
   out.worst = row.integer(13);
   out.told = row.integer(14);
+  if (row.null(15)) return out;
+  if (auto pin = core::read_run_pin(row.text(15))) out.pin = std::move(*pin);
   return out;
 }
 
@@ -143,7 +147,7 @@ std::vector<IssueLine> EventReader::issues_of(const std::string& run, std::size_
 std::vector<RunLine> EventReader::runs_since(std::int64_t heard, std::size_t most) {
   StoreStatement get = database_->prepare(
       "SELECT uid, job, phase, coalesce(outcome, ''), labels, attempt, world, heard, step, started,"
-      " ended, 0, 0, 0, 0 FROM run WHERE heard >= ? ORDER BY heard DESC, uid LIMIT ?");
+      " ended, 0, 0, 0, 0, NULL FROM run WHERE heard >= ? ORDER BY heard DESC, uid LIMIT ?");
   get.bind(1, heard).bind(2, static_cast<std::int64_t>(most));
   std::vector<RunLine> out;
   while (get.next()) out.push_back(run_line(get));

@@ -13,6 +13,7 @@
 
 #include "core/identity.h"
 #include "core/result.h"
+#include "core/run_pin.h"
 #include "insights/store/kept_record.h"
 #include "insights/store/set_aside.h"
 
@@ -28,6 +29,7 @@ struct RunLine {
   std::optional<std::int64_t> step, started, ended;
   std::int64_t open_issues = 0, issues = 0, worst = 0;
   std::int64_t told = 0;  // deliveries that arrived, of its issues
+  std::optional<core::RunPin> pin;
 };
 
 /// One episode of an issue.

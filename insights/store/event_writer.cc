@@ -305,6 +305,15 @@ void EventWriter::forget_run(const std::string& uid) {
   }
 }
 
+std::optional<EventWriter::OldRun> EventWriter::oldest_run() {
+  StoreStatement oldest = database_->prepare("SELECT uid, heard FROM run ORDER BY heard");
+  while (oldest.next()) {
+    OldRun out{oldest.text(0), oldest.integer(1)};
+    if (!spared_.contains(out.uid)) return out;
+  }
+  return std::nullopt;
+}
+
 core::Result<std::size_t> EventWriter::forget(core::WallTime before, std::uint64_t max_bytes,
                                               std::size_t most) {
   begin();
@@ -315,16 +324,17 @@ core::Result<std::size_t> EventWriter::forget(core::WallTime before, std::uint64
                           " (SELECT freelist_count FROM pragma_freelist_count)"));
     const auto page =
         static_cast<std::uint64_t>(database_->number("SELECT page_size FROM pragma_page_size"));
-    StoreStatement oldest = database_->prepare("SELECT uid, heard FROM run ORDER BY heard LIMIT 1");
-    if (!oldest.next()) break;
-    if (oldest.integer(1) >= micros(before) && pages * page <= max_bytes) break;
-    const std::string uid = oldest.text(0);
-    oldest.reset();
+    const auto oldest = oldest_run();
+    if (!oldest || (oldest->heard >= micros(before) && pages * page <= max_bytes)) break;
     known_runs_.clear();
-    forget_run(uid);
+    forget_run(oldest->uid);
   }
   // What no run is told of any more: silences of long ago, deliveries about other producers' issues.
-  StoreStatement gone = database_->prepare("DELETE FROM event WHERE run = '' AND time < ?");
+  // What a run that is kept was told of stays with it.
+  StoreStatement gone = database_->prepare(
+      "DELETE FROM event WHERE run = '' AND time < ? AND NOT EXISTS (SELECT 1 FROM told t JOIN "
+      "issue"
+      " i ON i.key = t.key JOIN run r ON r.uid = i.run WHERE t.seq = event.seq)");
   gone.bind(1, micros(before)).run();
   auto failed = database_->failure();
   open_ = false;

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/command.h"
@@ -55,6 +56,8 @@ class EventWriter {
   /// Runs of which something was seen since the last commit.
   [[nodiscard]] const std::set<std::string>& changed() const { return changed_; }
 
+  /// Runs by uid that forget() leaves alone from now on, in place of those named before.
+  void spare(std::set<std::string> runs) { spared_ = std::move(runs); }
   /// Forgets runs unheard of since before `before`, and the least lately heard ones while the file is
   /// larger than `max_bytes`; at most `most` runs at once. How many it has forgotten.
   core::Result<std::size_t> forget(core::WallTime before, std::uint64_t max_bytes,
@@ -69,11 +72,18 @@ class EventWriter {
   void note_run(const core::RunUid& run);
   void hear_of_run(const core::Issue& issue, const std::string& run);
   void forget_run(const std::string& uid);
+  struct OldRun {
+    std::string uid;
+    std::int64_t heard = 0;
+  };
+  /// The least lately heard one that is not spared.
+  std::optional<OldRun> oldest_run();
 
   std::unique_ptr<StoreLock> lock_;
   std::unique_ptr<StoreDatabase> database_;
   bool open_ = false;  // a transaction is
   std::set<std::string> changed_;
+  std::set<std::string> spared_;
   std::set<core::RunUid> known_runs_;  // some of those that have a row
   struct Statements;
   std::unique_ptr<Statements> do_;

@@ -11,7 +11,9 @@
 #include "routing/suppress/approvals.h"
 #include "routing/suppress/delivery_orders.h"
 #include "routing/suppress/feedback_records.h"
+#include "routing/suppress/pin_records.h"
 #include "routing/suppress/silences.h"
+#include "routing/suppress/view_records.h"
 
 namespace tocsin::routing {
 namespace {
@@ -42,12 +44,16 @@ constexpr std::array kControlKinds{
                 "the integration is enabled again", make<DeliveryOrders>},
     ControlKind{"note", "note/<id>", "people, by `tocsin note` or the page", "the note is removed",
                 make<NoteRecords>},
+    ControlKind{"pin", "pin/<run uid>", "people, by `tocsin pin` or the page",
+                "the run is kept no longer than others", make<PinRecords>},
     ControlKind{"silence", "silence/<id>",
                 "people, by `tocsin silence`; the router, where a silence ends by itself",
                 "the silence is taken back", make<Silences>},
     ControlKind{"verdict", "verdict/<issue key>/<event id>",
                 "people, by `tocsin verdict` or the page", "the verdict is taken back",
                 make<VerdictRecords>},
+    ControlKind{"view", "view/<id>", "the page, for whoever has signed in",
+                "no curves are chosen any more", make<ViewRecords>},
 };
 
 /// The key as it is said to people: it may be of any length, and hold any bytes.

@@ -23,7 +23,8 @@ class FeedbackRecords : public ControlRecords {
     if (!value) return core::ok();
     const auto key = key_of(*value);
     if (!key) return key.error();
-    if (*key != id) return core::invalid_argument("its issue and event, or id, are not its key's");
+    if (*key != id)
+      return core::invalid_argument("its issue and event, id, or run, are not its key's");
     return core::ok();
   }
   void forget(core::WallTime /*now*/) final {}

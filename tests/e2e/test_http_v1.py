@@ -282,7 +282,7 @@ def test_answers_are_what_openapi_says(server, config, tmp_path):
         if "get" not in methods or path == "/api/v1/stream" or "/traces/{id}" in path:  # no run of this test has a trace: test_page_traces.py
             continue
         filled = path.replace("/tasks/{id}", f"/tasks/{task}").replace("{rule}", "exploding_tensor")
-        filled = filled.replace("{key}", key).replace("{episode}", "newest").replace("{id}", silence).replace("{hash}", group).replace("{run}", run).replace("{node}", node)
+        filled = filled.replace("{key}", key).replace("{episode}", "newest").replace("{id}", silence).replace("{hash}", group).replace("{run}", run).replace("{node}", node).replace("{job}", "ill")
         if path == "/api/v1/compare":
             filled += f"?runs={run}&name=loss"
         if path == "/api/v1/sparklines":

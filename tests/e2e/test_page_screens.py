@@ -185,6 +185,20 @@ def test_u27_a_run_has_its_colour_beside_any_others(watched, browser):
     three = colours(third, second, first)
     assert len(set(three.values())) == 3 and set(two) == {first[:8], second[:8]}
     assert {uid: three[uid] for uid in two} == two == colours(second, first)
+    page.wait_for_function("() => location.search.includes('colours=')")
+    # Another browser remembers other colours; a link brings those of who sent it.
+    other = opened(browser, one, "/")
+    places = [(at + 3) % 8 for at, _ in enumerate(two)]
+    other.evaluate("(all) => localStorage.setItem('tocsin.run_colours', JSON.stringify(all))", [[second, places[0]], [first, places[1]]])
+    other.goto(page.url.split("&colours=")[0])
+    other.wait_for_selector(".keys [data-colour] >> nth=1")
+    said = {line.inner_text().split()[-1]: line.get_attribute("data-colour") for line in other.locator(".keys [data-colour]").all()}
+    assert said != two, "they do differ without the link"
+    other.goto(page.url)
+    other.wait_for_selector(".keys [data-colour] >> nth=1")
+    said = {line.inner_text().split()[-1]: line.get_attribute("data-colour") for line in other.locator(".keys [data-colour]").all()}
+    assert said == two
+    other.context.close()
     page.context.close()
 
 

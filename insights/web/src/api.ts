@@ -1,14 +1,17 @@
 // Questions to /api/v1, and changes by it.
+import { then_path } from "./past";
+
 export interface IssueRow {
   key: string; episode: number; event_id: string; rule: string; severity: string; status: string;
   first_sign: boolean; summary: string; attempt: number; mode: string | null; step: number | null;
   tensor: string | null; worker: string | null; starts_at: string; ends_at: string | null; reports: number;
 }
+export interface Pin { by: string; at: string; origin: string }
 export interface RunRow {
   uid: string; job: string | null; labels: Record<string, string>; state: "running" | "ended";
   outcome: string | null; attempt: number; world_size: number; step: number | null;
   started_at: string | null; ended_at: string | null; heard_at: string;
-  issues: { open: number; total: number }; told: number; headline: IssueRow | null;
+  issues: { open: number; total: number }; told: number; pin: Pin | null; headline: IssueRow | null;
 }
 export interface Delivery {
   id: string; time: string; integration: string; type: string; receiver: string; state: string;
@@ -60,7 +63,7 @@ export interface HistoryLine {
   time: string; kind: string; text: string; detail: string | null; key?: string; severity?: string;
   state?: string; step?: number | null;
 }
-export interface Status { version: string; cluster: string; since: string; auth: string; who: { name: string; role: string }; csrf: string | null; token_file: string | null; stores: StoreState[] | null }
+export interface Status { version: string; cluster: string; since: string; auth: string; who: { name: string; role: string; by: string }; csrf: string | null; token_file: string | null; stores: StoreState[] | null }
 export interface StoreState { store: string; state: string; reason: string | null; set_aside: { time: string; file: string; damaged: boolean } | null }
 
 export class Refused extends Error {
@@ -68,7 +71,7 @@ export class Refused extends Error {
 }
 
 export async function ask<T>(path: string): Promise<T> {
-  const answer = await fetch(`/api/v1${path}`, { headers: { Accept: "application/json" } });
+  const answer = await fetch(`/api/v1${then_path(path)}`, { headers: { Accept: "application/json" } });
   const body = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Refused(answer.status, body.detail ?? `the server answered ${answer.status}`);
   return body as T;

@@ -13,11 +13,18 @@ import { RulesScreen } from "./rules";
 import { RunsScreen } from "./runs";
 import { StoreNotice } from "./store_notice";
 import { follow, live } from "./stream";
+import { OnlyNow, PastRuns, ThenBanner } from "./then";
+import { moment } from "./past";
+
+// Screens of what the API only tells as it is now.
+const only_now = (room: string, second: string | undefined) =>
+  ["system", "fleet", "compare"].includes(room) || (room === "runs" && second !== undefined && second !== "history");
 
 function Screen() {
   const parts = place.value.path.split("/").filter(Boolean).map(decodeURIComponent);
   const [room, first, second] = parts;
-  if (!room) return <RunsScreen />;
+  if (!room) return moment.value ? <PastRuns key={moment.value} /> : <RunsScreen />;
+  if (moment.value && only_now(room, second)) return <><h1>{second ?? room}</h1><OnlyNow what="This screen is"> </OnlyNow></>;
   if (room === "system") return <Later show={(all) => <all.SystemScreen />} />;
   if (room === "fleet") return <Later show={(all) => first ? <all.FleetNodeScreen name={first} /> : <all.FleetScreen />} />;
   if (room === "compare") return <Later show={(all) => <all.CompareScreen />} />;
@@ -41,7 +48,7 @@ function App() {
         <button type="button" class="quiet" title={`times are ${zone.value}`} onClick={turn_zone}>{zone.value === "UTC" ? "UTC" : "Local"}</button>
         <button type="button" class="quiet" aria-label={is_dark() && theme.value !== "light" ? "light theme" : "dark theme"} onClick={turn_theme}>◐</button>
         <Keys /></nav>
-      <main id="main"><StoreNotice /><Screen /></main>
+      <main id="main"><StoreNotice /><ThenBanner /><Screen key={moment.value ?? "now"} /></main>
     </>
   );
 }

@@ -9,6 +9,7 @@ import { exactly, facts_of, usual_names, type Curves, type Name } from "./curve_
 import { watch_theme } from "./look";
 import { Link, Panel, SignIn } from "./parts";
 import { place, set_query } from "./place";
+import { colours_of_runs } from "./run_colours";
 import { changed } from "./stream";
 import { WideTable } from "./wide_table";
 
@@ -29,11 +30,11 @@ async function find(uids: string[]): Promise<Found> {
   return { runs, names, missing: uids.filter((_, at) => !pages[at]) };
 }
 
-function CompareChart({ all, mode, axis, log, band }: { all: Compared[]; mode: string; axis: Axis; log: boolean; band: Line | null }) {
+function CompareChart({ all, mode, axis, log, band, colours }: { all: Compared[]; mode: string; axis: Axis; log: boolean; band: Line | null; colours: number[] }) {
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<Chart | null>(null);
   const [at, set_at] = useState<number | null>(null);
-  const lines = [...lines_of_runs(all, mode, axis), ...(band && axis === "step" ? [band] : [])];
+  const lines = [...lines_of_runs(all, mode, axis, colours), ...(band && axis === "step" ? [band] : [])];
   const show = useRef(() => {});
   show.current = () => {
     const ends = lines.flatMap((line) => [line.x[0] ?? 0, line.x[line.x.length - 1] ?? 0]);
@@ -45,7 +46,7 @@ function CompareChart({ all, mode, axis, log, band }: { all: Compared[]; mode: s
     const left = watch_theme(() => show.current());
     return () => { left(); made.leave(); };
   }, []);
-  useEffect(() => show.current(), [all, mode, axis, log, band]);
+  useEffect(() => show.current(), [all, mode, axis, log, band, colours.join()]);
   const read = at === null ? " " : `${axis} ${at}: ${lines.flatMap((line) => {
     let near = line.x.length - 1;
     while (near >= 0 && line.x[near]! > at) near -= 1;
@@ -105,6 +106,9 @@ export function CompareScreen() {
   const log = asked("log") === "true";
   const baseline = useBaseline(asked("baseline") === "job" && name ? { runs: uids.join(), name, mode } : null);
   const rows = differences(found?.runs ?? []);
+  const colours = colours_of_runs(all.map((one) => one.run.uid), asked("colours"));
+  const together = all.map((one) => one.run.uid).join();
+  useEffect(() => { if (all.length > 0 && asked("colours") !== colours.join()) set_query("colours", colours.join()); }, [together]);
   return (
     <>
       <h1>Compare</h1>
@@ -119,7 +123,7 @@ export function CompareScreen() {
           <button type="button" aria-pressed={log} onClick={() => set_query("log", log ? "" : "true")}>Logarithmic</button>
           <button type="button" aria-pressed={asked("baseline") === "job"} onClick={() => set_query("baseline", asked("baseline") === "job" ? "" : "job")}>Baseline of the job</button></p>
         {!name && <p class="dim">None of these runs has logged a scalar.</p>}
-        {all.length > 0 && name && <Panel title={name}><CompareChart all={all} mode={mode} axis={axis} log={log} band={line_of_band(baseline.answer)} /><Numbers all={all} mode={mode} /></Panel>}
+        {all.length > 0 && name && <Panel title={name}><CompareChart all={all} mode={mode} axis={axis} log={log} band={line_of_band(baseline.answer)} colours={colours} /><Numbers all={all} mode={mode} /></Panel>}
         <BaselinePanel of={baseline} runs={found.runs} axis={axis} />
         <Panel title="In what they differ">{rows.length === 0 ? <p>In nothing that Tocsin was told: give <code>labels=</code> to <code>tocsin.watch</code>.</p> :
           <WideTable label="differences"><thead><tr><th scope="col"><span class="said">what</span></th>{found.runs.map((run) => <th scope="col" key={run.uid}>{run_words(run)}</th>)}</tr></thead>

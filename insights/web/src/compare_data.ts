@@ -3,7 +3,6 @@ import type { RunRow } from "./api";
 import type { Line } from "./chart";
 import type { Curve, Curves } from "./curve_data";
 import { joined } from "./resumed";
-import { colours_of_runs } from "./run_colours";
 
 export type Axis = "step" | "time" | "fraction";
 export interface Compared { run: RunRow; answer: Curves | null }
@@ -30,8 +29,7 @@ export function moved(curve: Curve, axis: Axis): number[] {
 
 export const run_words = (run: RunRow) => `${run.job || "run"} ${run.uid.slice(0, 8)}`;
 
-export function lines_of_runs(all: Compared[], mode: string, axis: Axis): Line[] {
-  const colours = colours_of_runs(all.map((one) => one.run.uid));
+export function lines_of_runs(all: Compared[], mode: string, axis: Axis, colours: number[]): Line[] {
   return all.flatMap(({ run, answer }, place) => {
     const curve = curve_of(answer, mode);
     if (!curve) return [];

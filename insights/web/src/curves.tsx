@@ -8,11 +8,12 @@ import { colour_of } from "./colours";
 import { charts_of, exactly, lines_of, read_out, sentence, usual_names, type Curve, type Curves, type Name } from "./curve_data";
 import { lost_words } from "./losses";
 import { watch_theme } from "./look";
+import { moment } from "./past";
 import { marks_of, type Happened, type Mark } from "./marks";
 import { Marks, useMarks } from "./marks_list";
 import { Near } from "./near";
 import { joined } from "./resumed";
-import { pin, pinned } from "./pinned";
+import { pin, pinned, usePinned } from "./pinned";
 import { place, set_query, set_queries } from "./place";
 import { steps_of_mode } from "./shared_cursor";
 import { ticks } from "./stream";
@@ -93,13 +94,13 @@ export function Figure({ name, mode, curves, answer, marks: all_marks, log, zoom
 function Picker({ names, shown, total, job }: { names: Name[]; shown: string[]; total: number; job: string | null }) {
   const [wanted, set_wanted] = useState("");
   const fits = names.filter((one) => one.name.toLowerCase().includes(wanted.toLowerCase()));
-  const choose = (chosen: string[]) => { pin(job, chosen); set_query("v", chosen.map(encodeURIComponent).join(",")); };
+  const choose = (chosen: string[]) => { void pin(job, chosen); set_query("v", chosen.map(encodeURIComponent).join(",")); };
   const turn = (name: string) => choose(shown.includes(name) ? shown.filter((one) => one !== name) : [...shown, name]);
   return (
     <details class="picker"><summary>Other curves ({total})</summary>
       <label>Filter <input type="search" value={wanted} onInput={(event) => set_wanted(event.currentTarget.value)} /></label>
       <ul class="lines">{fits.slice(0, 100).map((one) => (
-        <li key={one.name}><label><input type="checkbox" checked={shown.includes(one.name)} onChange={() => turn(one.name)} /> {one.name} <span class="dim">{one.modes.join(", ")}, last {String(one.last ?? "–")} at step {one.last_step}</span></label></li>))}</ul>
+        <li key={one.name}><label><input type="checkbox" checked={shown.includes(one.name)} onChange={() => turn(one.name)} /> {one.name} <span class="dim">{one.modes.join(", ")}{!moment.value && <>, last {String(one.last ?? "–")} at step {one.last_step}</>}</span></label></li>))}</ul>
       {fits.length > 100 && <p class="dim">{fits.length - 100} more: narrow the filter.</p>}
       {job && pinned(job).length > 0 && <p class="dim">These are shown for the next run of {job} too. <button type="button" onClick={() => choose([])}>Usual curves</button></p>}
     </details>
@@ -128,9 +129,10 @@ export function CurvePanel({ uid, job, happened, only, around, id, title, more =
   const names = useAsked<{ items: Name[]; total: number }>(`${run}/names?limit=1000`, turn);
   const chosen = place.value.query.get("v");
   const items = names.answer?.items ?? [];
-  const kept_names = only === undefined ? pinned(job ?? null).filter((name) => items.some((one) => one.name === name)) : [];
+  const kept = usePinned(only === undefined ? job ?? null : null);
+  const kept_names = (kept ?? []).filter((name) => items.some((one) => one.name === name));
   const usual = kept_names.length > 0 ? kept_names : only && items.some((one) => one.name === only) ? [only] : usual_names(items, only === undefined ? MOST_NAMES : 1);
-  const shown = chosen !== null && only === undefined ? chosen.split(",").filter(Boolean).map(decodeURIComponent).filter((name) => items.some((one) => one.name === name)) : usual;
+  const shown = chosen !== null && only === undefined ? chosen.split(",").filter(Boolean).map(decodeURIComponent).filter((name) => items.some((one) => one.name === name)) : kept === null ? [] : usual;
   const asked = place.value.query.has("from") || place.value.query.has("to");
   const whole = place.value.query.get("steps") === "all";
   const near = around != null && !asked && !whole ? { from: Math.max(0, Math.min(around - 150, ...more.map((mark) => mark.x - 10))), to: Math.max(around + 51, ...more.map((mark) => mark.x + 11)) } : null;
@@ -158,7 +160,7 @@ export function CurvePanel({ uid, job, happened, only, around, id, title, more =
   const awaited = !error && !answer && (names.answer === null || items.length > 0);  // its place is kept: nothing below jumps
   // A range that reaches to the newest step follows it.
   const newest = Math.max(0, ...items.filter((one) => shown.includes(one.name) && one.modes.includes(main)).map((one) => one.last_step));
-  const behind = asked && to !== null && newest >= to ? newest - to + 1 : 0;
+  const behind = !moment.value && asked && to !== null && newest >= to ? newest - to + 1 : 0;
   const zoom = (range: Range) => set_queries({ from: range.from === null ? "" : String(range.from), to: range.to === null || range.to > newest ? "" : String(range.to), steps: range.from === null && around != null ? "all" : "" });
   return (
     <section class="panel curves" id={id} style={awaited ? { minHeight: only === undefined ? "720px" : "360px" } : {}}>
@@ -170,7 +172,7 @@ export function CurvePanel({ uid, job, happened, only, around, id, title, more =
           {behind > 0 && <button type="button" onClick={() => zoom({ from: Math.max(0, newest + 1 - (to! - (from ?? 0))), to: null })}>{behind} new {behind === 1 ? "step" : "steps"} →</button>}
           {(asked || near) && <button type="button" onClick={() => zoom({ from: null, to: null })}>All steps</button>}
           <button type="button" aria-pressed={log} onClick={() => set_query("log", log ? "" : "true")}>Logarithmic</button>
-          <a class="csv" href={`/api/v1${run}/series?${table}`} download title="Every stored value of these curves and steps, not only the points drawn">CSV</a></p>
+          {!moment.value && <a class="csv" href={`/api/v1${run}/series?${table}`} download title="Every stored value of these curves and steps, not only the points drawn">CSV</a>}</p>
         <Marks marks={all_marks} />
         <div class="charts">{drawn.map((one) => (
           <Near key={`${one.mode} ${one.name}`} height={340} always={drawn.length <= MOST_CHARTS}><Figure {...one} answer={answer} marks={one.mode === main ? all_marks : restart_marks(restarts, one.mode, uid)} log={log} zoom={one.mode === main ? zoom : null} /></Near>))}</div>

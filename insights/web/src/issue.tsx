@@ -4,11 +4,13 @@ import { Act } from "./act";
 import { ask, type Evidence, type Issue, type IssuePage, type IssueRow } from "./api";
 import { CurvePanel } from "./curves";
 import { Feedback } from "./feedback";
-import { Asked, Command, IssueLink, Link, Moment, Panel, Severity } from "./parts";
+import { Asked, Command, IssueLink, issue_path, Link, Moment, Panel, Severity } from "./parts";
+import { before } from "./past";
 import { ReplayPanel } from "./replay";
 import { marks_of_issue } from "./replay_marks";
 import { attempt_words, outcome_words } from "./runs";
 import { Done, Told } from "./told";
+import { AsItWas, OnlyNow } from "./then";
 import { WhereInTheModel } from "./where";
 
 const by_step = (a: IssueRow, b: IssueRow) =>
@@ -100,7 +102,8 @@ function Head({ answer }: { answer: IssuePage }) {
       <h1><Severity of={issue.severity} /> {issue.summary}</h1>
       <p><span class={fires ? "bad" : "good"}>{fires ? "Firing" : `Over: ${(issue.resolution ?? "resolved").replaceAll("_", " ")}`}</span>
         {issue.ending?.summary && !fires && <span class="dim"> {issue.ending.summary}</span>}
-        {stop && <> · {stop.state === "stopped" ? "run stopped" : `stop ${stop.state}`}{stop.checkpoint && ", checkpoint saved"}</>}</p>
+        {stop && <> · {stop.state === "stopped" ? "run stopped" : `stop ${stop.state}`}{stop.checkpoint && ", checkpoint saved"}</>}
+        {issue.ends_at && !fires && <> · <AsItWas to={issue_path(issue)} at={before(issue.ends_at)}>as it was before it ended</AsItWas></>}</p>
     </header>
   );
 }
@@ -120,13 +123,13 @@ export function IssueScreen({ issue_key, episode }: { issue_key: string; episode
             <Told deliveries={answer.deliveries} />
             {answer.run && <CurvePanel id="evidence" title="What it looked like" uid={answer.run.uid} happened={happened}
               only={subject(answer)} around={answer.issue.step} more={marks_of_issue(answer.issue.key)} />}
-            {answer.run && <WhereInTheModel issue={answer.issue} run={answer.run.uid} happened={happened} />}
+            <OnlyNow>{answer.run && <WhereInTheModel issue={answer.issue} run={answer.run.uid} happened={happened} />}</OnlyNow>
           </div>
           <div>
-            <Act answer={answer} />
-            <Feedback answer={answer} />
-            <Next answer={answer} />
-            {answer.run && <ReplayPanel issue={answer.issue} run={answer.run.uid} />}
+            <OnlyNow what="What you can do about it, and what was said of it, is"><Act answer={answer} />
+              <Feedback answer={answer} />
+              <Next answer={answer} />
+              {answer.run && <ReplayPanel issue={answer.issue} run={answer.run.uid} />}</OnlyNow>
             <Chain issue={answer.issue} issues={answer.issues_of_run} />
             <Panel title="Why it was reported"><Measured evidence={answer.evidence} />{answer.issue.description && <p>{answer.issue.description}</p>}</Panel>
           </div>

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { turn_theme, turn_zone } from "./look";
 import { turn_all_marks } from "./marks";
+import { then_link } from "./past";
 import { go } from "./place";
 
 const PLACES: Record<string, [string, string]> = { r: ["/", "runs"], i: ["/issues", "issues"], f: ["/fleet", "fleet"], s: ["/system", "system"] };
@@ -21,7 +22,7 @@ const run_here = () => /^\/runs\/([^/]+)/.exec(location.pathname)?.[1] ?? null;
 function find(): void {
   const box = document.querySelector<HTMLInputElement>("main input[type=search]");
   if (box) { box.focus(); box.select(); return; }
-  go("/");
+  go(then_link("/"));
   requestAnimationFrame(() => document.querySelector<HTMLInputElement>("main input[type=search]")?.focus());
 }
 
@@ -59,7 +60,7 @@ export function Keys() {
         after_g = 0;
         const run = run_here();
         const to = PLACES[event.key]?.[0] ?? (run && TABS[event.key] ? `/runs/${run}${TABS[event.key]![0]}` : null);
-        if (to !== null) { event.preventDefault(); go(to); }
+        if (to !== null) { event.preventDefault(); go(then_link(to)); }
         return;
       }
       if (event.key === "g") { after_g = event.timeStamp; return; }

@@ -1,5 +1,6 @@
 // What happened at a step, as signs on every chart: which kinds there are, which are shown, and where a click leads.
 import type { AttemptRow, ChangeRow, IssueRow, Stop } from "./api";
+import { then_link } from "./past";
 import { go, place, set_query } from "./place";
 
 export type MarkKind = "sign" | "alarm" | "stop" | "checkpoint" | "restart" | "capture" | "setting" | "replay";
@@ -64,7 +65,7 @@ export class MarkPlaces {
       const bounds = box.getBoundingClientRect();
       return event.clientY - bounds.top > this.high ? null : this.near(event.clientX - bounds.left);
     };
-    box.addEventListener("click", (event) => { const to = under(event)?.to; if (to) go(to); });
+    box.addEventListener("click", (event) => { const to = under(event)?.to; if (to) go(then_link(to)); });
     box.addEventListener("pointermove", (event) => {
       const mark = under(event);
       box.title = mark?.text ?? "";

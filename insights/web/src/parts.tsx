@@ -3,6 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Refused, sign_in, type IssueRow } from "./api";
 import { moment_words, zone } from "./look";
+import { now_here, then_link } from "./past";
 import { go } from "./place";
 import { changed } from "./stream";
 
@@ -16,9 +17,9 @@ export function Link({ to, children, kind }: { to: string; children: ComponentCh
   const follow = (event: MouseEvent) => {
     if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
     event.preventDefault();
-    go(to);
+    go(then_link(to));
   };
-  return <a href={to} class={kind} onClick={follow}>{children}</a>;
+  return <a href={then_link(to)} class={kind} onClick={follow}>{children}</a>;
 }
 
 export const issue_path = (one: { key: string; episode: number | null }) =>
@@ -36,7 +37,7 @@ export function Moment({ at }: { at: string | null }) {
 export const told_words = (count: number) => (count > 0 ? `${count} ${count === 1 ? "message" : "messages"} delivered` : "nobody was told");
 
 export function ago(at: string): string {
-  const seconds = Math.max(0, (Date.now() - Date.parse(at)) / 1000);
+  const seconds = Math.max(0, (now_here() - Date.parse(at)) / 1000);
   if (seconds < 90) return `${Math.round(seconds)} s ago`;
   if (seconds < 5400) return `${Math.round(seconds / 60)} min ago`;
   if (seconds < 129600) return `${Math.round(seconds / 3600)} h ago`;

@@ -9,6 +9,7 @@ import { Head } from "./run_head";
 import { Seen } from "./seen";
 import { Done, Told } from "./told";
 import { TracesPanel } from "./traces";
+import { AsItWas, OnlyNow } from "./then";
 import { UsagePanel } from "./usage";
 
 export function RunScreen({ uid }: { uid: string }) {
@@ -19,7 +20,7 @@ export function RunScreen({ uid }: { uid: string }) {
         <Head run={answer.run} at="overview" />
         <Headline page={answer} />
         <CurvePanel id="curves" title="Curves" uid={answer.run.uid} job={answer.run.job} happened={{ ...answer, uid: answer.run.uid }} />
-        <p><Link to={`/compare?runs=${answer.run.uid}&baseline=job`}>Compare with completed runs of this job</Link></p>
+        <OnlyNow><p><Link to={`/compare?runs=${answer.run.uid}&baseline=job`}>Compare with completed runs of this job</Link></p></OnlyNow>
         <Panel title={`Issues ${answer.issues.length}`}>
           {answer.issues.length === 0 ? <p class="good">None.</p> :
             <ul class="lines">{answer.issues.map((one) => (
@@ -27,10 +28,10 @@ export function RunScreen({ uid }: { uid: string }) {
                 <span class="dim"> {one.status === "firing" ? "firing" : "over"}{one.first_sign && ", first sign"}</span></li>))}</ul>}
         </Panel>
         <div class="columns"><Done stop={answer.stop} /><Told deliveries={answer.deliveries} /></div>
-        <CapturePanel run={answer.run} />
+        <OnlyNow what="Captures, traces, times of operations and use of the nodes are"><CapturePanel run={answer.run} />
         <Seen height={1}><TracesPanel uid={answer.run.uid} /></Seen>
         <Seen height={240}><div class="columns"><JobTimesPanel uid={answer.run.uid} /><OperationsPanel uid={answer.run.uid} /></div></Seen>
-        <Seen height={240}><UsagePanel uid={answer.run.uid} /></Seen>
+        <Seen height={240}><UsagePanel uid={answer.run.uid} /></Seen></OnlyNow>
       </>;
     }}</Asked>
   );
@@ -47,7 +48,7 @@ export function HistoryScreen({ uid }: { uid: string }) {
             <li key={at}><span class="dim"><Moment at={line.time} /></span> <span class="kind">{line.kind}</span>{" "}
               <span>{line.key ? <Link to={`/issues/${encodeURIComponent(line.key)}/newest`}>{line.text}</Link> : line.text}
                 {line.state && ` · ${line.state.replaceAll("_", " ")}`}{line.step != null && ` · step ${line.step}`}
-                {line.detail && <span class="dim"> {line.detail}</span>}</span></li>))}</ol>
+                {line.detail && <span class="dim"> {line.detail}</span>} {line.kind !== "run" && <AsItWas to={`/runs/${uid}`} at={line.time}>as it was then</AsItWas>}</span></li>))}</ol>
         </Panel>
       </>)}</Asked>
   );

@@ -62,7 +62,7 @@ function Row({ run, spark }: { run: RunRow | undefined; spark: Spark | undefined
       <div role="gridcell" class="run-name">
         <span class="run-mark"><input type="checkbox" aria-label={`compare ${run.job || "run"} ${run.uid.slice(0, 8)}`} checked={marked().includes(run.uid)} onChange={() => turn_mark(run.uid)} />
           <Link to={`/runs/${run.uid}`}>{run.job || "no job name"}</Link></span>
-        <span class="dim">{run.uid.slice(0, 8)}{attempt_words(run.attempt)}</span>
+        <span class="dim">{run.uid.slice(0, 8)}{attempt_words(run.attempt)}{run.pin && <span title={`pinned at ${run.pin.at}: it is kept`}> · pinned by {run.pin.by}</span>}</span>
       </div>
       <div role="gridcell" class="run-state">{outcome_words(run)}<span class="dim">{run.step === null ? "" : `step ${run.step}`}</span></div>
       <div role="gridcell" class="run-loss">{spark && <SparkLine of={spark} />}</div>

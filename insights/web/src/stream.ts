@@ -1,5 +1,6 @@
 // What changes, as the server tells it: one stream for all windows of a browser, of which one holds it and tells the others.
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
+import { moment } from "./past";
 
 // Counts up whenever a run has changed: who shows one asks again.
 export const changed = signal(0);
@@ -57,9 +58,9 @@ function share(): () => void {
 export function follow(): void {
   let leave: (() => void) | null = null;
   const look = () => {
-    if (document.hidden) { leave?.(); leave = null; live.value = false; }
+    if (document.hidden || moment.value) { leave?.(); leave = null; live.value = false; }
     else if (!leave) leave = "locks" in navigator && "BroadcastChannel" in window ? share() : open_stream(hear);
   };
   document.addEventListener("visibilitychange", look);
-  look();
+  effect(look);
 }

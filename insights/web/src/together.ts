@@ -1,5 +1,6 @@
 // Questions about runs that are asked at the same moment, as one request: a tick makes every chart ask.
 import { ask, Refused } from "./api";
+import { moment } from "./past";
 
 interface Waiting { path: string; done: (body: unknown) => void; failed: (why: Error) => void }
 interface Answer { status: number; body: { detail?: string } }
@@ -30,7 +31,7 @@ async function send(some: Waiting[]): Promise<void> {
 }
 
 export function ask_together<T>(path: string): Promise<T> {
-  if (query_of(path) === null) return ask<T>(path);
+  if (query_of(path) === null || moment.value) return ask<T>(path);
   return new Promise<T>((done, failed) => {
     if (waiting.length === 0) setTimeout(() => {
       for (const all = waiting.splice(0); all.length > 0;) void send(all.splice(0, MOST));

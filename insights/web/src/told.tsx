@@ -1,6 +1,8 @@
 // Who was told, and what was done.
 import type { Delivery, Stop } from "./api";
 import { Moment, Panel } from "./parts";
+import { place } from "./place";
+import { AsItWas } from "./then";
 
 // What commands a run is what was done, and numbers are no message.
 const TELLS_NOBODY = new Set(["stop_training", "profile_training", "raise_capture", "adjust", "publish_metric"]);
@@ -24,7 +26,7 @@ export function Told({ deliveries }: { deliveries: Delivery[] }) {
             <span class={ARRIVED.has(one.state) ? "good" : "bad"}>{ARRIVED.has(one.state) ? "✓" : "✗"}</span>{" "}
             <b>{one.receiver}</b> by {one.type}: {one.state.replaceAll("_", " ")}
             {one.code && <span class="dim"> {one.code}</span>}{" "}
-            <span class="dim">{one.latency_ms} ms · <Moment at={one.time} /></span>
+            <span class="dim">{one.latency_ms} ms · <Moment at={one.time} /></span>{" "}<AsItWas to={place.value.path} at={one.time}>as it was then</AsItWas>
             {!ARRIVED.has(one.state) && one.detail && <div class="dim">{one.detail}</div>}
           </li>))}</ul>}
     </Panel>

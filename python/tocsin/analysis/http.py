@@ -85,18 +85,26 @@ class Server:
             return
 
 
-def run_of(server: Server, wanted: Optional[str]) -> str:
-    """The uid of a run: of the page's address, of the beginning of one, else the newest. ValueError: there is none."""
+def run_of(server: Server, wanted: Optional[str], at: Optional[str] = None) -> str:
+    """The uid of a run: of the page's address, of the beginning of one, else the newest; ``at``: that was known at this time (RFC 3339).
+    ValueError: there is none."""
     parts: List[str] = [part for part in server.page.split("/") if part]
     if wanted is None and len(parts) >= 2 and parts[0] == "runs":
         wanted = parts[1]
     if wanted is not None:
         try:
-            return str(server.get(f"/api/v1/runs/{urllib.parse.quote(wanted, safe='')}")["run"]["uid"])
+            return str(server.get(f"/api/v1/runs/{urllib.parse.quote(wanted, safe='')}", at=at)["run"]["uid"])
         except ServerError as error:
             if error.status == 404:
-                raise ValueError(f"there is no run {wanted} at {server.base}") from None
+                raise ValueError(str(error) if at else f"there is no run {wanted} at {server.base}") from None
+            if error.status == 400:
+                raise ValueError(str(error)) from None
             raise
-    for item in server.all("/api/v1/runs", limit=1):
-        return str(item["uid"])
+    try:
+        for item in server.all("/api/v1/runs", limit=1, at=at):
+            return str(item["uid"])
+    except ServerError as error:
+        if at is None or error.status not in (400, 404):
+            raise
+        raise ValueError(str(error)) from None
     raise ValueError(f"there is no run at {server.base}")

@@ -18,16 +18,14 @@ def create_trial(path: str, name: Optional[str] = None, profiler: bool = False, 
     """``path``: a directory that a run has written or is writing; or the address of a server, or of a page of it
     (``http://127.0.0.1:9760/runs/4e3046d4``); or ``kafka://host:9092``, from where the run is copied: into ``output_dir``, which stays, or
     into a directory that goes with the trial. ``run``: uid or the beginning of one; None: the newest. ``range_steps``: global steps from, up
-    to without. ``token``: where the server's reading needs one. ``at``: a past moment, of a directory or of Kafka; the trial shows what had
-    been sent by then: a datetime, seconds since 1970, or a text (``2026-11-27T18:58:30Z``). ``config``: the shared configuration with the
+    to without. ``token``: where the server's reading needs one. ``at``: a past moment; the trial shows what had been sent by
+    then, of a server what it had measured by then: a datetime, seconds since 1970, or a text (``2026-11-27T18:58:30Z``). ``config``: the shared configuration with the
     settings of the cluster and its topics; None: ``TOCSIN_CONFIG``, ``./tocsin.yaml``."""
     path = str(path)
     if profiler:
         raise ValueError(f"a trial has tensors and scalars: tocsin.analysis.PandasFrame({path!r}) has samples and spans")
     if path.startswith(("http://", "https://")):
-        if at is not None:
-            raise ValueError("at: a server shows its curves as they are now; open the directory of the run")
-        return ServedTrial(Server(path, token), name, range_steps, run)
+        return ServedTrial(Server(path, token), name, range_steps, run, _moment(at))
     if path.startswith("kafka://"):
         return KafkaTrial(path, name, range_steps, run, _moment(at), output_dir, config)
     if "://" in path:

@@ -12,7 +12,7 @@ from tocsin.rules.trial import ModeKeys, Row, SavedStep, StepState, Trial, mode_
 from .columns import INTEGER, REAL, TEXT, TIME, Table, made
 from .curves import Plotting
 from .frame import Frame
-from .http import Server, run_of
+from .http import Server, ServerError, run_of
 from .live import FollowedServer, Living, pattern_of
 from .selection import Query, query_of
 
@@ -27,8 +27,9 @@ _LISTEN = 2.0  # seconds of the stream before it is asked again, as an ended run
 
 
 class ServedSource:
-    def __init__(self, server: Server) -> None:
-        self.server = server
+    def __init__(self, server: Server, at: Optional[str] = None) -> None:
+        """``at``: RFC 3339; what was measured after it is as if it were not there."""
+        self.server, self.at = server, at
 
     def kinds(self, query: Query) -> Dict[str, str]:
         of = query.selection.kind
@@ -94,9 +95,14 @@ class ServedSource:
         high = item["last_step"] + 1 if high is None else min(high, item["last_step"] + 1)
         window = high - low if query.points is not None else _POINTS
         while low < high:
-            answer = self.server.get(f"/api/v1/runs/{query.run}/series", name=re.escape(item["name"]), mode=query.mode,
-                                     worker=pattern_of(query.workers),
-                                     **{"from": low, "to": min(high, low + window)}, points=query.points or _POINTS, smooth=query.smooth)
+            try:
+                answer = self.server.get(f"/api/v1/runs/{query.run}/series", name=re.escape(item["name"]), mode=query.mode,
+                                         worker=pattern_of(query.workers), at=self.at,
+                                         **{"from": low, "to": min(high, low + window)}, points=query.points or _POINTS, smooth=query.smooth)
+            except ServerError as error:
+                if self.at is None or error.status != 404:
+                    raise
+                return  # its curves had not begun
             if answer["left_out"]:
                 raise ValueError(f"{item['name']}: the server gives 64 lines at once and left {answer['left_out']} out; name some workers")
             for line in answer["series"]:
@@ -150,10 +156,13 @@ def _points(line: Dict[str, Any], width: int) -> List[Dict[str, Any]]:
 class ServedTrial(Plotting, Living, Trial):
     """Scalars of a run that a server keeps. Global steps are those of the mode where there is one mode; with several, their order in time."""
 
-    def __init__(self, server: Server, name: Optional[str], range_steps: Optional[Tuple[int, int]], run: Optional[str]) -> None:
-        uid = run_of(server, run)
+    def __init__(self, server: Server, name: Optional[str], range_steps: Optional[Tuple[int, int]], run: Optional[str],
+                 at: Optional[int] = None) -> None:
+        """``at``: a moment, UTC ns; the trial is as it was then, and gets nothing new. ValueError: no run was known then."""
+        then = None if at is None else datetime.datetime.fromtimestamp(at // 10**9, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S") + f".{at % 10**9:09d}Z"
+        uid = run_of(server, run, then)
         super().__init__(name or uid, uid)
-        self.source = ServedSource(server)
+        self.source = ServedSource(server, then)
         self._server, self._range = server, range_steps
         self._asked = -math.inf
         self._last: Dict[Tuple[str, str], int] = {}  # by mode and worker: the newest step
@@ -165,7 +174,7 @@ class ServedTrial(Plotting, Living, Trial):
         if self.loaded_all_steps:
             return
         self._asked = time.monotonic()
-        self.details = self._server.get(f"/api/v1/runs/{urllib.parse.quote(self.run)}")["run"]
+        self.details = self._server.get(f"/api/v1/runs/{urllib.parse.quote(self.run)}", at=self.source.at)["run"]
         self.job, self.world_size = self.details["job"], self.details["world_size"] or 0
         frame = self.series('metric(".*")')
         of: Dict[Tuple[str, int], Dict[str, Dict[str, Row]]] = {}
@@ -183,7 +192,7 @@ class ServedTrial(Plotting, Living, Trial):
             self.add(SavedStep(mode_of(key[0]), key[1], key[1] if one_mode else place, times[key], of[key]))
         # The end of a run may be known a moment before its last values are kept.
         ended, before, self._rows = self.details["state"] == "ended", self._rows, len(frame)
-        self.loaded_all_steps = ended and (before == self._rows or time.time() - _microseconds(self.details["heard_at"]) / 1e6 > _SETTLED)
+        self.loaded_all_steps = self.source.at is not None or ended and (before == self._rows or time.time() - _microseconds(self.details["heard_at"]) / 1e6 > _SETTLED)
 
     def maybe_refresh(self) -> None:
         """At most once a second."""
@@ -224,4 +233,6 @@ class ServedTrial(Plotting, Living, Trial):
         return Frame(self.source, asked._replace(run=self.run))
 
     def follow(self, query: Query) -> FollowedServer:
+        if self.source.at is not None:
+            raise ValueError(f"a trial as of {self.source.at} gets no new values; open it without at=")
         return FollowedServer(self.source, query._replace(run=self.run))

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <string>
 
+#include "core/fields/run_pin.h"
 #include "insights/insights.h"
 #include "insights/store/database.h"
 
@@ -279,6 +280,56 @@ TEST_F(EventStoreTest, RunsAreForgottenWithAllThatBelongsToThem) {
   EXPECT_EQ(ask->size().issues, 0);
   EXPECT_EQ(ask->size().events, 1);
   EXPECT_EQ(*store->forget(kNoon - 1h, 1, 10), 1);  // larger than it may be
+}
+
+// The pinned one is the oldest: neither its age nor the size of the file takes it.
+TEST_F(EventStoreTest, ASparedRunStaysWithAllThatBelongsToIt) {
+  auto store = writer();
+  const core::Issue old = issue("iss_1", core::IssueStatus::firing, 1);
+  store->saw(kept(1), job(core::JobPhase::started, kNoon, 1));
+  store->saw(kept(2), old);
+  store->saw(kept(3), told("ntf_1", old, 1));
+  store->saw(kept(4), job(core::JobPhase::started, kNoon + 1h, 2));
+  store->saw(kept(5), job(core::JobPhase::started, kNoon + 2h, 3));
+  ASSERT_TRUE(store->commit({}));
+  const std::string uid = core::to_text(old.run.uid);
+  const auto events = reader()->events_of(uid).size();
+  store->spare({uid});
+  EXPECT_EQ(*store->forget(kNoon + 90min, 1'000'000'000, 10), 1);
+  EXPECT_EQ(*store->forget(kNoon - 1h, 1, 10), 1) << "larger than it may be";
+  auto ask = reader();
+  const auto runs = ask->runs(std::nullopt, 10);
+  ASSERT_EQ(runs.size(), 1);
+  EXPECT_EQ(runs.front().uid, uid);
+  EXPECT_EQ(ask->size().issues, 1);
+  EXPECT_EQ(ask->events_of(uid).size(), events);
+  store->spare({});
+  EXPECT_EQ(*store->forget(kNoon + 90min, 1'000'000'000, 10), 1);
+  EXPECT_EQ(reader()->size().runs, 0);
+}
+
+TEST_F(EventStoreTest, ARunSaysWhoPinnedItUntilThePinIsTakenAway) {
+  auto store = writer();
+  const core::JobEvent begun = job(core::JobPhase::started, kNoon, 1);
+  const std::string uid = core::to_text(begun.run.uid);
+  store->saw(kept(1), begun);
+  ASSERT_TRUE(store->commit({}));
+  EXPECT_FALSE(reader()->run(uid)->pin);
+  KeptRecord pin = kept(2);
+  pin.record = core::pin_record({uid, "ada", kNoon + 1h, "api"});
+  store->saw_control(pin, uid);
+  EXPECT_TRUE(store->changed().contains(uid));
+  ASSERT_TRUE(store->commit({}));
+  const auto line = reader()->run(uid);
+  ASSERT_TRUE(line->pin);
+  EXPECT_EQ(line->pin->by, "ada");
+  EXPECT_EQ(line->pin->at, kNoon + 1h);
+  EXPECT_TRUE(reader()->run_list({}).runs.front().pin);
+  pin = kept(3);
+  pin.record = core::pin_tombstone(uid);
+  store->saw_control(pin, uid);
+  ASSERT_TRUE(store->commit({}));
+  EXPECT_FALSE(reader()->run(uid)->pin);
 }
 
 TEST_F(EventStoreTest, PagesFilesAreWhole) {

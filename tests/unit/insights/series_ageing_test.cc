@@ -108,6 +108,37 @@ TEST_F(SeriesAgeingTest, WhatIsYoungerThanItsAgeStays) {
             told(directly(0, 10'000, 0)));
 }
 
+TEST_F(SeriesAgeingTest, OfASparedRunNothingGoesWhateverItsAge) {
+  add_rows(FamilyKind::scalar, 0, 3000);
+  add_rows(FamilyKind::tensor, 0, 3000);
+  store_->spare({core::to_text(run())});
+  age(kDay * 1000);
+  EXPECT_EQ(rows_read(), 3000);
+  EXPECT_EQ(rows_read(FamilyKind::tensor), 3000);
+  store_->spare({});
+  age(kDay * 1000);
+  EXPECT_EQ(rows_read(FamilyKind::tensor), 0);
+  EXPECT_EQ(rows_read(), 0);
+  expect_sound();
+}
+
+TEST_F(SeriesAgeingTest, ASparedRunOutlivesTheRoomOfTheFileAndOthersGoBeforeIt) {
+  for (std::uint8_t which = 1; which <= 3; ++which) {
+    add_rows(FamilyKind::scalar, which * 3000, which * 3000 + 1000, which);
+    add_rows(FamilyKind::span, which * 3000, which * 3000 + 1000, which);
+  }
+  store_->spare({core::to_text(run(1))});
+  for (int turn = 0; turn < 10; ++turn) ASSERT_TRUE(store_->forget(core::WallTime(), 1, 10));
+  ASSERT_TRUE(store_->forget(after_begin(kDay * 1000), 1ULL << 40U, 10));
+  auto ask = reader();
+  EXPECT_EQ(ask->families(core::to_text(run(1)), FamilyKind::span, 5).size(), 1);
+  EXPECT_EQ(ask->families(core::to_text(run(1)), FamilyKind::scalar, 5).size(), 1);
+  EXPECT_TRUE(ask->families(core::to_text(run(2)), FamilyKind::scalar, 5).empty());
+  EXPECT_TRUE(ask->families(core::to_text(run(3)), FamilyKind::scalar, 5).empty());
+  EXPECT_EQ(rows_read(), 1000);
+  expect_sound();
+}
+
 // Seven days of minutes; at 92 days the first two are old. Whole chunks go.
 TEST_F(SeriesAgeingTest, OldRowsGoAndTheirBucketsTellTheSame) {
   const std::int64_t end = 7 * 24 * 60;

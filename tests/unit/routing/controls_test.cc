@@ -7,7 +7,9 @@
 #include <set>
 #include <sstream>
 
+#include "core/fields/chart_view.h"
 #include "core/fields/issue_feedback.h"
+#include "core/fields/run_pin.h"
 #include "routing/suppress/controls.h"
 #include "tests/unit/routing/harness.h"
 
@@ -73,6 +75,29 @@ TEST(Controls, WhatPeopleSayOfIssuesIsReadAndKeepsNothing) {
   EXPECT_FALSE(controls.apply("verdict/4f2a/iss_1", "{", kStart));
   EXPECT_FALSE(controls.apply("note/note_2", core::note_json(note), kStart));
   EXPECT_FALSE(controls.apply("note/note_1", "[]", kStart));
+  std::vector<StateRecord> state;
+  controls.take(state);
+  controls.snapshot(state);
+  EXPECT_TRUE(state.empty());
+}
+
+TEST(Controls, PinsAndChosenChartsAreReadAndKeepNothing) {
+  NoTables none;
+  Controls controls(none.tables);
+  const std::string uid = "01930000-0000-7000-8000-000000000001";
+  EXPECT_TRUE(controls.apply("pin/" + uid, core::pin_json({uid, "ada", kStart, "api"}), kStart));
+  EXPECT_TRUE(controls.apply("pin/" + uid, std::nullopt, kStart));
+  EXPECT_FALSE(controls.apply("pin/0193", core::pin_json({uid, "ada", kStart, "api"}), kStart));
+  EXPECT_FALSE(controls.apply("pin/0193", core::pin_json({"0193", "ada", kStart, "api"}), kStart));
+  EXPECT_FALSE(controls.apply("pin/" + uid, "{}", kStart));
+  core::ChartView view{core::view_id("ada", "digits"), "ada", "digits", {"loss"}, kStart};
+  EXPECT_TRUE(controls.apply("view/" + view.id, core::view_json(view), kStart));
+  EXPECT_FALSE(controls.apply("view/other", core::view_json(view), kStart));
+  const std::string id = view.id;
+  view.owner = "eve";
+  EXPECT_FALSE(controls.apply("view/" + id, core::view_json(view), kStart)) << "somebody else's";
+  view = {id, "ada", "digits", std::vector<std::string>(101, "loss"), kStart};
+  EXPECT_FALSE(controls.apply("view/" + id, core::view_json(view), kStart)) << "too many";
   std::vector<StateRecord> state;
   controls.take(state);
   controls.snapshot(state);
