@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <random>
 #include <string>
 #include <vector>
@@ -25,6 +24,7 @@ constexpr std::int64_t kNumbers = 12;  // of a row of a tensor, beside its time 
 constexpr std::size_t kRowsOfACommit = 60'000;
 constexpr std::int64_t kPoints = 26;  // of the sparse series
 constexpr int kIssues = 5;            // of a run
+constexpr std::int64_t kMeasuredEvery = 20;
 constexpr auto kLongRun = 10h;
 
 void must(bool holds, const char* what) {
@@ -143,8 +143,11 @@ class Fill {
   }
   void keep_events() { must(events_->commit({}).has_value(), "commit of events"); }
 
+  // What is in the write-ahead log, too.
   [[nodiscard]] double bytes() const {
-    return static_cast<double>(std::filesystem::file_size(path_));
+    const auto reader = insights::SeriesReader::open(path_);
+    must(reader.has_value(), "open to read");
+    return static_cast<double>((*reader)->size().bytes);
   }
 
  private:
@@ -185,14 +188,15 @@ int main(int argc, char** argv) {
   fill.sparse(0, steps, now - kLongRun);
   fill.events(0, now - kLongRun);
   const double of_a_step = fill.bytes() / static_cast<double>(steps);
+  std::int64_t length = 1;
   for (std::int64_t number = 1; number < runs; ++number) {
     // What is still to be written, in equal parts.
-    const double rest = (bytes - fill.bytes()) / static_cast<double>(runs - number);
+    if (number % kMeasuredEvery == 1)
+      length = static_cast<std::int64_t>((bytes - fill.bytes()) / of_a_step /
+                                         static_cast<double>(runs - number));
     const core::WallTime begin = now - kLongRun - number * 2min;
-    fill.tensors(number, std::max<std::int64_t>(1, static_cast<std::int64_t>(rest / of_a_step)),
-                 begin);
+    fill.tensors(number, std::max<std::int64_t>(1, length), begin);
     fill.events(number, begin);
-    if (number % 100 == 0) std::fprintf(stderr, "%lld runs\n", static_cast<long long>(number));
   }
   fill.keep_events();
   std::printf("%s %lld\n", core::to_text(Fill::uid(0)).c_str(),

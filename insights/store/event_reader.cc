@@ -229,8 +229,6 @@ std::vector<KeptRecord> EventReader::events_of_issue(const std::string& key, std
   return records(get);
 }
 
-std::int64_t EventReader::pages_read() const { return database_->pages_read(); }
-
 StoreSize EventReader::size() {
   StoreSize out;
   out.runs = database_->number("SELECT count(*) FROM run");

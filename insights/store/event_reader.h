@@ -91,8 +91,6 @@ class EventReader {
   /// Everything of an issue that has no run.
   std::vector<KeptRecord> events_of_issue(const std::string& key, std::size_t most = kMostEvents);
   StoreSize size();
-  /// Pages that were read from the file so far: what a question costs, whatever machine it is.
-  [[nodiscard]] std::int64_t pages_read() const;
   /// What failed while reading, if anything did.
   core::Status failure();
   /// failure() tells `damage` if the file is damaged.
