@@ -1,10 +1,10 @@
 // A day of 64 nodes, written into a journal as fast as it goes: 8 runs, each of 8 nodes with 8 ranks. Each line
 // of standard input is a number of seconds: so many are written, then a line tells how many numbers they had.
 //
-//   day_feed FOLDER BEGIN    BEGIN: UTC seconds of the first step
+//   day_feed FOLDER BEGIN STEP    BEGIN: UTC seconds of the first step; STEP: seconds of one
 //
-// A step takes 5 s. Each rank tells its end and five phases; rank 0 tells ten metrics each step and the statistics
-// of 500 tensors each tenth one; each node is sampled each 5 s: 60 series of GPUs and the machine.
+// Each rank tells the end of each step and five phases; rank 0 tells ten metrics each step and the statistics
+// of 500 tensors each tenth one; each node is sampled once a step: 60 series of GPUs and the machine.
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -32,8 +32,7 @@ constexpr int kScalars = 10;
 constexpr int kTensors = 500;
 constexpr std::size_t kTensorsOfAFrame = 200;
 constexpr int kSeries = 60;          // of a node
-constexpr std::int64_t kStep = 5;    // seconds
-constexpr int kStepsOfAFrame = 4;    // of what ranks tell of their steps
+constexpr int kStepsOfAFrame = 3;    // of what ranks tell of their steps
 constexpr std::int64_t kTensorEvery = 10;
 constexpr std::int64_t kNanos = 1'000'000'000;
 const char* const kPhases[] = {"data_wait", "forward", "backward", "communication", "optimizer"};
@@ -64,7 +63,8 @@ core::FrameHeader header_of(int run, int rank) {
 
 class Day {
  public:
-  Day(core::RecordPublisher& publisher, std::int64_t begin) : to_(publisher), begin_(begin) {
+  Day(core::RecordPublisher& publisher, std::int64_t begin, std::int64_t step)
+      : to_(publisher), begin_(begin), length_(step) {
     for (int at = 0; at < kScalars; ++at) scalars_.push_back("metric_" + std::to_string(at));
     for (int at = 0; at < kTensors; ++at)
       tensors_.push_back(bench::healthy_row("gradient/layer" + std::to_string(at) + ".weight",
@@ -82,7 +82,7 @@ class Day {
   /// Numbers that were written.
   double go(std::int64_t seconds) {
     const double before = numbers_;
-    for (const std::int64_t end = step_ + seconds / kStep; step_ < end; ++step_) {
+    for (const std::int64_t end = step_ + seconds / length_; step_ < end; ++step_) {
       for (int run = 0; run < kRuns; ++run) {
         tell_metrics(run);
         if (step_ % kTensorEvery == 0) tell_tensors(run);
@@ -97,7 +97,7 @@ class Day {
 
  private:
   [[nodiscard]] std::int64_t time_of(std::int64_t step) const {
-    return begin_ + step * kStep * kNanos;
+    return begin_ + step * length_ * kNanos;
   }
   core::FrameHeader numbered(core::FrameHeader header) {
     header.step = header.global_step = step_;
@@ -204,9 +204,10 @@ class Day {
     std::vector<core::SpanRow> spans;
     for (std::int64_t step = step_ - kStepsOfAFrame + 1; step <= step_; ++step) {
       std::int64_t at = time_of(step);
-      ends.push_back({step, step, at, at + 4 * kNanos, 1, 0});
+      ends.push_back({step, step, at, at + length_ * kNanos * 9 / 10, 1, 0});
       for (const char* phase : kPhases) {
-        const std::int64_t length = 500'000'000 + (step * 31 + rank * 17) % 97 * 1'000'000;
+        const std::int64_t length =
+            length_ * kNanos / 10 + (step * 31 + rank * 17) % 97 * 1'000'000;
         spans.push_back({core::name_hash(phase), core::name_hash("phase"), at, length, step, 0, 0});
         at += length;
       }
@@ -218,7 +219,8 @@ class Day {
   }
 
   core::RecordPublisher& to_;
-  const std::int64_t begin_;  // UTC ns
+  const std::int64_t begin_;   // UTC ns
+  const std::int64_t length_;  // seconds of a step
   ingest::FrameWriter writer_;
   std::vector<std::string> scalars_, series_;
   std::vector<core::SummaryRow> tensors_;
@@ -230,8 +232,8 @@ class Day {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: day_feed FOLDER BEGIN\n");
+  if (argc != 4) {
+    std::fprintf(stderr, "usage: day_feed FOLDER BEGIN STEP\n");
     return 2;
   }
   ingest::TransportConfig cfg;
@@ -240,7 +242,7 @@ int main(int argc, char** argv) {
   must(transport.has_value(), "opening the journal");
   auto publisher = (*transport)->publisher({});
   must(publisher.has_value(), "a publisher");
-  Day day(**publisher, std::atoll(argv[2]) * kNanos);
+  Day day(**publisher, std::atoll(argv[2]) * kNanos, std::atoll(argv[3]));
   std::string line;
   while (std::getline(std::cin, line)) {
     std::printf("%.0f\n", day.go(std::atoll(line.c_str())));

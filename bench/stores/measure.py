@@ -46,6 +46,16 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / 100
 
 
+def by_thread(pid):
+    """(name, processor seconds) of the threads, those of one name together, the most first."""
+    out = {}
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        name = (task / "comm").read_text().strip()
+        fields = (task / "stat").read_text().rpartition(")")[2].split()
+        out[name] = out.get(name, 0) + (int(fields[11]) + int(fields[12])) / 100
+    return sorted(out.items(), key=lambda entry: -entry[1])
+
+
 def resident_mib(pid, field="VmRSS"):
     for text in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
         if text.startswith(field + ":"):

@@ -28,7 +28,8 @@ class FullBlockTest : public SeriesFolder {
     name(*store);
     for (std::int64_t x = 0; x < steps; ++x) {
       add(*store, x, static_cast<float>(std::sin(static_cast<double>(x))));
-      if (x % of_a_commit == of_a_commit - 1) ASSERT_TRUE(store->commit({}));
+      if (x % of_a_commit != of_a_commit - 1) continue;
+      ASSERT_TRUE(store->commit({}));
     }
     ASSERT_TRUE(store->commit({}));
   }
