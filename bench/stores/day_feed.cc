@@ -1,7 +1,8 @@
 // A day of 64 nodes, written into a journal as fast as it goes: 8 runs, each of 8 nodes with 8 ranks. Each line
 // of standard input is a number of seconds: so many are written, then a line tells how many numbers they had.
 //
-//   day_feed FOLDER BEGIN STEP    BEGIN: UTC seconds of the first step; STEP: seconds of one
+//   day_feed FOLDER BEGIN STEP [RUNS NODES]    BEGIN: UTC seconds of the first step; STEP: seconds of one;
+//     other numbers of runs and of nodes in each
 //
 // Each rank tells the end of each step and five phases; rank 0 tells ten metrics each step and the statistics
 // of 500 tensors each tenth one; each node is sampled once a step: 60 series of GPUs and the machine.
@@ -25,8 +26,6 @@ namespace {
 using namespace tocsin;  // a program of one file
 using namespace std::chrono_literals;
 
-constexpr int kRuns = 8;
-constexpr int kNodes = 8;  // of a run
 constexpr int kRanks = 8;  // of a node
 constexpr int kScalars = 10;
 constexpr int kTensors = 500;
@@ -46,14 +45,14 @@ void must(bool holds, const char* what) {
   std::exit(2);
 }
 
-std::string node_name(int run, int node) {
-  return "node" + std::to_string(run * kNodes + node);
-}
+struct Fleet {
+  int runs = 8;
+  int nodes = 8;  // of a run
+};
 
 core::FrameHeader header_of(int run, int rank) {
   core::FrameHeader out;
   out.run = core::run_uid_for("day", std::to_string(run));
-  out.world_size = kNodes * kRanks;
   out.rank = static_cast<std::uint32_t>(rank);
   out.mode = core::Mode::train;
   out.worker = core::name_hash("worker_" + std::to_string(rank));
@@ -63,8 +62,8 @@ core::FrameHeader header_of(int run, int rank) {
 
 class Day {
  public:
-  Day(core::RecordPublisher& publisher, std::int64_t begin, std::int64_t step)
-      : to_(publisher), begin_(begin), length_(step) {
+  Day(core::RecordPublisher& publisher, Fleet fleet, std::int64_t begin, std::int64_t step)
+      : to_(publisher), fleet_(fleet), begin_(begin), length_(step) {
     for (int at = 0; at < kScalars; ++at) scalars_.push_back("metric_" + std::to_string(at));
     for (int at = 0; at < kTensors; ++at)
       tensors_.push_back(bench::healthy_row("gradient/layer" + std::to_string(at) + ".weight",
@@ -73,9 +72,9 @@ class Day {
       series_.push_back(at < 32 ? "system.gpu.utilization{gpu.index=" + std::to_string(at / 4) +
                                       ",part=" + std::to_string(at % 4) + "}"
                                 : "system.memory.part{part=" + std::to_string(at) + "}");
-    for (int run = 0; run < kRuns; ++run) {
-      for (int rank = 0; rank < kNodes * kRanks; ++rank) begin_worker(run, rank);
-      for (int node = 0; node < kNodes; ++node) begin_agent(run, node);
+    for (int run = 0; run < fleet_.runs; ++run) {
+      for (int rank = 0; rank < fleet_.nodes * kRanks; ++rank) begin_worker(run, rank);
+      for (int node = 0; node < fleet_.nodes; ++node) begin_agent(run, node);
     }
   }
 
@@ -83,12 +82,12 @@ class Day {
   double go(std::int64_t seconds) {
     const double before = numbers_;
     for (const std::int64_t end = step_ + seconds / length_; step_ < end; ++step_) {
-      for (int run = 0; run < kRuns; ++run) {
+      for (int run = 0; run < fleet_.runs; ++run) {
         tell_metrics(run);
         if (step_ % kTensorEvery == 0) tell_tensors(run);
-        for (int node = 0; node < kNodes; ++node) tell_samples(run, node);
+        for (int node = 0; node < fleet_.nodes; ++node) tell_samples(run, node);
         if (step_ % kStepsOfAFrame != kStepsOfAFrame - 1) continue;
-        for (int rank = 0; rank < kNodes * kRanks; ++rank) tell_steps(run, rank);
+        for (int rank = 0; rank < fleet_.nodes * kRanks; ++rank) tell_steps(run, rank);
       }
     }
     must(to_.flush(60s).has_value(), "writing");
@@ -96,10 +95,14 @@ class Day {
   }
 
  private:
+  [[nodiscard]] std::string node_name(int run, int node) const {
+    return "node" + std::to_string(run * fleet_.nodes + node);
+  }
   [[nodiscard]] std::int64_t time_of(std::int64_t step) const {
     return begin_ + step * length_ * kNanos;
   }
   core::FrameHeader numbered(core::FrameHeader header) {
+    header.world_size = static_cast<std::uint32_t>(fleet_.nodes * kRanks);
     header.step = header.global_step = step_;
     header.time = time_of(step_);
     header.sequence = ++sequence_;  // one count for all is one that grows for each
@@ -219,6 +222,7 @@ class Day {
   }
 
   core::RecordPublisher& to_;
+  const Fleet fleet_;
   const std::int64_t begin_;   // UTC ns
   const std::int64_t length_;  // seconds of a step
   ingest::FrameWriter writer_;
@@ -232,8 +236,8 @@ class Day {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 4) {
-    std::fprintf(stderr, "usage: day_feed FOLDER BEGIN STEP\n");
+  if (argc != 4 && argc != 6) {
+    std::fprintf(stderr, "usage: day_feed FOLDER BEGIN STEP [RUNS NODES]\n");
     return 2;
   }
   ingest::TransportConfig cfg;
@@ -242,7 +246,8 @@ int main(int argc, char** argv) {
   must(transport.has_value(), "opening the journal");
   auto publisher = (*transport)->publisher({});
   must(publisher.has_value(), "a publisher");
-  Day day(**publisher, std::atoll(argv[2]) * kNanos, std::atoll(argv[3]));
+  const Fleet fleet = argc == 6 ? Fleet{std::atoi(argv[4]), std::atoi(argv[5])} : Fleet{};
+  Day day(**publisher, fleet, std::atoll(argv[2]) * kNanos, std::atoll(argv[3]));
   std::string line;
   while (std::getline(std::cin, line)) {
     std::printf("%.0f\n", day.go(std::atoll(line.c_str())));

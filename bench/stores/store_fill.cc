@@ -19,7 +19,7 @@ namespace {
 using namespace tocsin;  // a program of one file
 using namespace std::chrono_literals;
 
-constexpr std::int64_t kTensors = 400;
+constexpr std::int64_t kTensors = 1000;
 constexpr std::int64_t kNumbers = 12;  // of a row of a tensor, beside its time and count
 constexpr std::size_t kRowsOfACommit = 60'000;
 constexpr std::int64_t kPoints = 26;  // of the sparse series
