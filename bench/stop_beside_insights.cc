@@ -58,18 +58,18 @@ class Side {
     config::Diagnostics problems;
     auto config = app::load_config(path.string(), config::process_environment(), problems);
     for (const auto& item : problems.items()) std::cerr << config::to_text(item) << "\n";
-    must(!problems.has_errors() && config.has_value(), "the configuration");
-    auto topics = ingest::Transport::open(config->transport, config->topics, log, telemetry_);
+    must(!problems.has_errors(), "the configuration");
+    auto topics = ingest::Transport::open(config.transport, config.topics, log, telemetry_);
     must(topics.has_value(), "opening the journal");
     topics_ = std::move(*topics);
-    const auto open_transport = [transport = config->transport, names = config->topics,
+    const auto open_transport = [transport = config.transport, names = config.topics,
                                  &log](core::Telemetry& telemetry) {
       return ingest::Transport::open(transport, names, log, telemetry);
     };
     app::AppOptions options;
     options.roles = {false, true, true};
     options.host = "bench";
-    auto started = app::App::start(std::move(*config), options, open_transport, clock, log, 30s);
+    auto started = app::App::start(std::move(config), options, open_transport, clock, log, 30s);
     must(started.has_value(), "starting");
     app_ = std::move(*started);
     while (!app_->ready()) std::this_thread::sleep_for(10ms);

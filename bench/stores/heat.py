@@ -7,6 +7,7 @@ written by the program's own writers (store_fill.cc); meanwhile a step of all te
 import sys
 import threading
 import time
+import uuid
 
 from playwright.sync_api import sync_playwright
 
@@ -34,10 +35,15 @@ class Coming(threading.Thread):
         while not self.ended:
             self.sent += 1
             step = STEPS + self.sent
-            head = wire.header(bytes.fromhex(self.uid.replace("-", "")), worker="worker_0", rank=0, world_size=1, incarnation=2, time=time.time_ns(), sequence=self.sent,
+            head = wire.header(uuid.UUID(self.uid), worker="worker_0", rank=0, world_size=1, incarnation=2, time=time.time_ns(), sequence=self.sent,
                                step=step, global_step=step, mode=wire.TRAIN)
             records_of.append(self.journal, ("telemetry", self.uid, wire.encode_frame(head, wire.SUMMARY, self.rows)))
             time.sleep(EVERY)
+
+
+def busy(session):
+    """Seconds of processor time that the page's thread has worked."""
+    return next(one["value"] for one in session.send("Performance.getMetrics")["metrics"] if one["name"] == "TaskDuration")
 
 
 def main():
@@ -58,6 +64,11 @@ def main():
             page.wait_for_selector(".heat canvas")
             page.wait_for_timeout(1000)
             box = page.locator(".heat canvas").first.bounding_box()
+            session = page.context.new_cdp_session(page)
+            session.send("Performance.enable", {"timeDomain": "threadTicks"})
+            spent = busy(session)
+            sweep(page, box, 2)
+            line("processor time of the page for one move of the pointer", (busy(session) - spent) * 1000 / 120, "ms", None, TWO_FRAMES)
             line(f"heat map of {TENSORS} × {STEPS} under the pointer, 95th percentile", p95(frames_of(page, lambda: sweep(page, box, 2))), "ms", still, TWO_FRAMES)
 
             def move():
@@ -66,6 +77,9 @@ def main():
                     page.wait_for_timeout(30)
 
             line(f"heat map of {TENSORS} × {STEPS} moved along, 95th percentile", p95(frames_of(page, move)), "ms", still, TWO_FRAMES)
+            spent = busy(session)
+            move()
+            line("processor time of the page for one move of the range", (busy(session) - spent) * 1000 / 60, "ms", None, TWO_FRAMES)
             coming.ended = True
             coming.join()
             print(f"{coming.sent} steps came meanwhile, load {load()}")
