@@ -18,6 +18,7 @@ import urllib.request
 
 from playwright.sync_api import sync_playwright
 
+from bench.stores.measure import cpu_seconds
 from tests.e2e.test_page_many import RUNS, stored_runs
 from tests.e2e.test_page_marks import belongs_here
 from tests.support.hook_support import wait_for
@@ -26,6 +27,7 @@ from tests.support.written_journal import WrittenJournal
 
 METRICS = ["loss", *(f"metric_{number:02}" for number in range(63))]
 STEPS, LIVE = 2000, 0.05
+RESTS = 30  # seconds
 TWO_FRAMES = 33.4  # ms, of a screen with 60 of them a second
 THROTTLE = 4  # the processor is so many times slower while the page is painted
 CONFIG = """
@@ -193,8 +195,17 @@ def main():
         page.wait_for_selector(".live.good")
         page.wait_for_timeout(3000)
         page.on("request", lambda request: requests.append(request.url))
-        page.wait_for_timeout(10000)
-        line("requests a second of a page on a run that rests", len(requests) / 10, "1/s", None, 0)
+        idle = cpu_seconds(server.process.pid)
+        page.wait_for_timeout(RESTS * 1000)
+        idle = cpu_seconds(server.process.pid) - idle
+        page.close()
+        time.sleep(1)
+        alone = cpu_seconds(server.process.pid)
+        time.sleep(RESTS)
+        alone = cpu_seconds(server.process.pid) - alone
+        line("of a core, for a page on a run that rests, beyond none", max(0.0, idle - alone) / RESTS * 100, "%", None, 0.2, 2)
+        line("of a core, the program with nothing to do", alone / RESTS * 100, "%", None, 100, 2)
+        line("requests a second of a page on a run that rests", len(requests) / RESTS, "1/s", None, 0)
         for url in requests[:5]:
             print("  ", re.sub(r"^.*/api", "/api", url))
         browser.close()

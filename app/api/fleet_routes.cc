@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "app/api/api_rows.h"
@@ -147,7 +148,9 @@ HttpAnswer list_fleet(ApiDesk& desk, const ApiCall& call) {
   for (const auto* one : order)
     items.push_back(fleet_row(*fleet, one->first, one->second, middle, of_nodes));
   std::set<std::string> names;
+  std::set<std::string_view> seen;  // runs of a job have the same labels
   for (const auto& entry : fleet->recent.runs) {
+    if (!seen.insert(entry.second.labels).second) continue;
     const auto labels = core::parse_json(entry.second.labels, std::size_t{1} << 20U);
     const auto* members = labels ? core::as<ValueMap>(*labels) : nullptr;
     if (members == nullptr) continue;

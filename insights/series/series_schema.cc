@@ -119,6 +119,10 @@ core::Status prepare_series(StoreDatabase& database) {
   database.run("PRAGMA page_size = 16384");
   database.run("PRAGMA journal_mode = WAL");
   database.run("PRAGMA synchronous = NORMAL");
+  // A commit of many ranks changes a page of each of their series, 150 MiB of them: the log has room for one beside
+  // what has gathered, and gives back what is beyond.
+  database.run("PRAGMA wal_autocheckpoint = 4096");  // pages: 64 MiB
+  database.run("PRAGMA journal_size_limit = 67108864");
   const std::int64_t whose = database.number("PRAGMA application_id");
   const std::int64_t version = database.number("PRAGMA user_version");
   const std::int64_t tables = database.number("SELECT count(*) FROM sqlite_master");

@@ -307,7 +307,8 @@ void SeriesWriter::roll(const Family& family, std::size_t column,
   for (const auto& entry : blocks) {
     const std::int64_t level = entry.first.first;
     const std::int64_t block = entry.first.second;
-    const bool whole = (family.x_chunked >> level) / kBlockBuckets > block;
+    // Nothing more comes to it. Chunks end where blocks do when every step is logged.
+    const bool whole = ((family.x_chunked + 1) >> level) / kBlockBuckets > block;
     do_->put_block.bind(1, family.id).bind(2, column_number).bind(3, level).bind(4, block);
     do_->put_block.bind_blob(5, encode_block(entry.second, block * kBlockBuckets, whole)).run();
   }

@@ -3,6 +3,7 @@ import { watch_theme } from "./look";
 import { mark_colours, MarkPlaces, MARK_SIGNS, type Mark } from "./marks";
 import { clock, TIME_STRIDES } from "./clock";
 import { HIGHEST, NOT_FINITE, NOT_POSITIVE, NOTHING, row_words, type Heat } from "./heat_data";
+import { canvas_of, checker, css, hatch } from "./heat_patterns";
 import { share_cursor, steps_of_mode, type CursorPlace } from "./shared_cursor";
 
 // `point` is told too when another figure has moved the cursor that all share.
@@ -28,44 +29,12 @@ function table(): Uint32Array {
   return out;
 }
 
-const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
-function canvas_of(width: number, height: number): HTMLCanvasElement {
-  const out = document.createElement("canvas");
-  out.width = Math.max(1, width);
-  out.height = Math.max(1, height);
-  return out;
-}
-
 function painted(heat: Heat, colour: (cell: number) => number): HTMLCanvasElement {
   const out = canvas_of(heat.columns, heat.rows.length);
   const image = new ImageData(out.width, out.height);
   const pixels = new Uint32Array(image.data.buffer);
   heat.cells.forEach((cell, at) => { pixels[at] = colour(cell); });
   out.getContext("2d")!.putImageData(image, 0, 0);
-  return out;
-}
-
-function hatch(unit: number): HTMLCanvasElement {
-  const out = canvas_of(6 * unit, 6 * unit);
-  const ctx = out.getContext("2d")!;
-  ctx.fillStyle = "#d3242b";
-  ctx.fillRect(0, 0, out.width, out.height);
-  ctx.strokeStyle = "#fff";
-  ctx.lineWidth = 1.2 * unit;
-  ctx.beginPath();
-  for (const by of [-6, 0, 6]) { ctx.moveTo((by - 1) * unit, 7 * unit); ctx.lineTo((by + 7) * unit, -1 * unit); }
-  ctx.stroke();
-  return out;
-}
-function checker(unit: number): HTMLCanvasElement {
-  const out = canvas_of(8 * unit, 8 * unit);
-  const ctx = out.getContext("2d")!;
-  ctx.fillStyle = css("--panel");
-  ctx.fillRect(0, 0, out.width, out.height);
-  ctx.fillStyle = css("--line");
-  ctx.fillRect(0, 0, 4 * unit, 4 * unit);
-  ctx.fillRect(4 * unit, 4 * unit, 4 * unit, 4 * unit);
   return out;
 }
 
@@ -82,6 +51,7 @@ export class HeatCanvas {
   private readonly watch: ResizeObserver;
   private readonly places: MarkPlaces;
   private readonly unwatch: () => void;
+  private still: HTMLCanvasElement | null = null;  // all but the cursor
   private readonly again = () => this.draw();
 
   constructor(private readonly box: HTMLElement, private readonly events: HeatEvents, private readonly most: number) {
@@ -121,7 +91,7 @@ export class HeatCanvas {
     if (this.cursor?.[0] === row && this.cursor[1] === column) return;
     this.followed = true;
     this.cursor = column >= 0 && column < this.heat.columns ? [row, column] : null;
-    this.draw();
+    this.draw_cursor_on();
     if (this.cursor) this.events.point(row, column);
   }
 
@@ -136,7 +106,7 @@ export class HeatCanvas {
     if (!this.followed && this.cursor?.[0] === row && this.cursor[1] === column) return;
     this.followed = false;
     this.cursor = [row, column];
-    this.draw();
+    this.draw_cursor_on();
     this.events.point(row, column);
     this.others?.tell(this.heat!.from + (column + 1) * this.heat!.width - 1);
   }
@@ -160,15 +130,33 @@ export class HeatCanvas {
     if (column >= 0 && column < this.heat.columns && line >= 0 && line < this.heat.rows.length) then(line, column);
   }
 
+  // All anew: what is shown, its size or its colours have changed.
   private draw(): void {
+    this.still = null;
+    this.draw_cursor_on();
+  }
+
+  // The cursor moves over a picture that stays.
+  private draw_cursor_on(): void {
     if (!this.heat) return;
     const unit = devicePixelRatio || 1;
+    if (!this.still) this.still = this.picture(unit);
+    const ctx = this.canvas.getContext("2d")!;
+    ctx.setTransform(1, 0, 0, 1, 0, 0);
+    ctx.clearRect(0, 0, this.canvas.width, this.canvas.height);
+    ctx.drawImage(this.still, 0, 0);
+    ctx.scale(unit, unit);
+    this.draw_cursor(ctx);
+  }
+
+  private picture(unit: number): HTMLCanvasElement {
     const { left, width, height } = this.place();
     this.canvas.style.width = `${left + width + 1}px`;
     this.canvas.style.height = `${ABOVE + height + AXIS}px`;
     this.canvas.width = Math.round((left + width + 1) * unit);
     this.canvas.height = Math.round((ABOVE + height + AXIS) * unit);
-    const ctx = this.canvas.getContext("2d")!;
+    const out = canvas_of(this.canvas.width, this.canvas.height);
+    const ctx = out.getContext("2d")!;
     const area: [number, number, number, number] = [left * unit, ABOVE * unit, width * unit, height * unit];
     ctx.imageSmoothingEnabled = false;
     this.patterned(ctx, this.layers[2]!, checker(unit), area);
@@ -178,7 +166,7 @@ export class HeatCanvas {
     this.draw_names(ctx);
     this.draw_axis(ctx);
     this.draw_marks(ctx);
-    this.draw_cursor(ctx);
+    return out;
   }
 
   private patterned(ctx: CanvasRenderingContext2D, mask: HTMLCanvasElement, pattern: HTMLCanvasElement, [x, y, width, height]: [number, number, number, number]): void {
