@@ -8,7 +8,6 @@
 #include "app/stages/router_figures.h"
 #include "app/view/events_log.h"
 #include "core/topics.h"
-#include "ingest/ingest.h"
 
 namespace tocsin::app {
 namespace {
@@ -252,12 +251,30 @@ std::optional<Refusal> RouteStage::handle(const core::RecordView& record,
     note_stop(record, now);
     return std::nullopt;
   }
+  return handle_event(record, now);
+}
+
+/// An issue that is only said again is not decoded. Whoever reads the board knows its attempt from the
+/// report before it.
+std::optional<Refusal> RouteStage::handle_event(const core::RecordView& record,
+                                                core::WallTime now) {
+  const auto outline = outlines_.read(record);
+  std::optional<routing::Outline> rest;
+  if (outline) {
+    rest = outline->rest;
+    const core::WallTime time = outline->time.value_or(core::WallTime{});
+    const core::WallTime starts_at = outline->starts_at.value_or(outline->time.value_or(now));
+    if (router_->on_repeat(
+            {*rest, outline->source, outline->id, outline->sequence, time, starts_at}, now)) {
+      return std::nullopt;
+    }
+  }
   auto decoded = ingest::decode_event(record);
   if (!decoded) return Refusal{"bad_event", decoded.error().message};
   if (auto* issue = std::get_if<core::Issue>(&decoded->event)) {
     if (!decoded->has_starts_at) issue->starts_at = decoded->envelope.time.value_or(now);
     if (board_ != nullptr) board_->note_attempt(issue->run.uid, issue->run.attempt);
-    router_->on_issue(std::move(*issue), now);
+    router_->on_issue(std::move(*issue), now, rest);
   } else if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) {
     if (board_ != nullptr) board_->note(*job);
     router_->on_job(*job, now);
