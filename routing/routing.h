@@ -166,9 +166,9 @@ class Router {
   /// One event; `now` is its arrival. Duplicates and stale reports are counted and ignored. What it
   /// makes due at once on a route without group_wait is decided before it returns, so that a
   /// resolve further on in the same poll does not hide it: one tick() per poll is enough.
-  /// `outline`, where it has one: then it may come again by on_repeat().
-  void on_issue(core::Issue issue, core::WallTime now,
-                const std::optional<Outline>& outline = std::nullopt);
+  void on_issue(core::Issue issue, core::WallTime now);
+  /// Where the event has an outline, it may come again by on_repeat().
+  void on_issue(core::Issue issue, core::WallTime now, const std::optional<Outline>& outline);
   /// True: an issue that fires is said again, and what on_issue() would have done is done. False:
   /// nothing is done; decode the event and give it to on_issue().
   bool on_repeat(const Repeat& repeat, core::WallTime now);
