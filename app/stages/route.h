@@ -16,7 +16,6 @@
 #include "app/stages/run_board.h"
 #include "core/log.h"
 #include "core/telemetry.h"
-#include "ingest/ingest.h"
 #include "routing/routing.h"
 
 namespace tocsin::app {
@@ -76,7 +75,6 @@ class RouteStage final : public Stage {
   void show_firing() const;
   void note_episodes(const std::vector<routing::Transition>& transitions) const;
   void restore_at_once(const std::string& key, const core::RecordView& record);
-  std::optional<Refusal> handle_event(const core::RecordView& record, core::WallTime now);
   void note_stop(const core::RecordView& record, core::WallTime now);
 
   RouteOptions options_;
@@ -90,7 +88,6 @@ class RouteStage final : public Stage {
   CounterTable<routing::Stats> stats_;
   std::unique_ptr<Probe> probe_;
   std::unique_ptr<routing::Router> router_;
-  ingest::OutlineReader outlines_;
   std::map<std::string, std::string> newest_;   // state records by key, until restored()
   std::map<std::string, core::Error> damaged_;  // of those that are restored as they are read
   std::set<std::int32_t> inputs_;               // partitions that are ours

@@ -2,7 +2,7 @@
 
 #include <xxhash.h>
 
-#include <cstring>
+#include <string>
 
 #include "core/json.h"
 #include "ingest/events/envelope.h"
@@ -243,8 +243,7 @@ void add(std::string& kept, std::string_view attribute) {
 
 }  // namespace
 
-std::optional<EventOutline> OutlineReader::read(const core::RecordView& record,
-                                                const EventLimits& limits) {
+std::optional<EventOutline> outline_of(const core::RecordView& record, const EventLimits& limits) {
   const auto header = [&](std::string_view name) {
     return record.header(name).value_or(std::string_view{});
   };
@@ -262,13 +261,14 @@ std::optional<EventOutline> OutlineReader::read(const core::RecordView& record,
     out.time = core::parse_rfc3339(time);
     if (!out.time) return std::nullopt;
   }
-  kept_.clear();
-  Copy copy(text, kept_);
+  thread_local std::string kept;  // for the next one too: no memory is taken for each
+  kept.clear();
+  Copy copy(text, kept);
   if (!copy.whole()) return std::nullopt;
   out.starts_at = copy.starts_at();
-  add(kept_, out.source);
-  add(kept_, header("ce_subject"));
-  const XXH128_hash_t sum = XXH3_128bits(kept_.data(), kept_.size());
+  add(kept, out.source);
+  add(kept, header("ce_subject"));
+  const XXH128_hash_t sum = XXH3_128bits(kept.data(), kept.size());
   out.rest = {sum.low64, sum.high64};
   return out;
 }

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 #include "core/record.h"
@@ -26,14 +25,8 @@ struct EventOutline {
   std::optional<core::WallTime> starts_at;
 };
 
-/// Reads outlines; what it needs for that it keeps for the next one.
-class OutlineReader {
- public:
-  /// nullopt: no issue in binary mode, one with an end, or one that needs care. decode_event() judges it.
-  std::optional<EventOutline> read(const core::RecordView& record, const EventLimits& limits = {});
-
- private:
-  std::string kept_;
-};
+/// nullopt: no issue in binary mode, one with an end, or one that needs care. decode_event() judges it.
+std::optional<EventOutline> outline_of(const core::RecordView& record,
+                                       const EventLimits& limits = {});
 
 }  // namespace tocsin::ingest
