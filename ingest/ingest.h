@@ -5,6 +5,7 @@
 
 #include "ingest/events/event_schema.h"  // event_schemas, event_tables
 #include "ingest/events/events.h"        // encode_issue …, decode_event, decode_command …
+#include "ingest/events/outline.h"       // what tells an issue that is only said again
 #include "ingest/group_positions.h"      // where a consumer group stands
 #include "ingest/journal/salvage.h"      // check_journal, salvage_journal
 #include "ingest/transport.h"            // sources and publishers

@@ -154,8 +154,16 @@ std::vector<StateRecord> Router::snapshot() const {
 // ---- events
 
 void Router::on_issue(Issue issue, WallTime now) {
-  parts_->intake.on_issue(std::move(issue), now);
+  on_issue(std::move(issue), now, std::nullopt);
+}
+void Router::on_issue(Issue issue, WallTime now, const std::optional<Outline>& outline) {
+  parts_->intake.on_issue(std::move(issue), now, outline);
   parts_->schedule.tell_at_once(now);
+}
+bool Router::on_repeat(const Repeat& repeat, WallTime now) {
+  if (!parts_->intake.on_repeat(repeat, now)) return false;
+  parts_->schedule.tell_at_once(now);
+  return true;
 }
 void Router::on_job(const core::JobEvent& event, WallTime now) {
   parts_->intake.on_job(event, now);

@@ -11,6 +11,7 @@
 // positions. Until restored() nothing is flushed.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -66,6 +67,21 @@ struct RouterOptions {
     std::size_t bytes = std::size_t{4} << 20;  // of the issues they list
     std::size_t members = 100'000;             // issues looked at
   } budget;
+};
+
+/// What an event says beside the members of Repeat, as a sum. Two of equal sums differ at most in those
+/// members and in what nobody is told of an issue that is only said again: texts of annotations, and
+/// steps, times, counts and measured numbers of what was found.
+using Outline = std::array<std::uint64_t, 2>;
+
+/// An event, as far as it is read before it is decoded. Texts are borrowed.
+struct Repeat {
+  Outline outline{};
+  std::string_view source;
+  std::string_view event_id;
+  std::uint64_t sequence = 0;
+  core::WallTime time{};
+  core::WallTime starts_at{};
 };
 
 /// A change of one entity of the router's state; nullopt = gone (tombstone).
@@ -151,6 +167,11 @@ class Router {
   /// makes due at once on a route without group_wait is decided before it returns, so that a
   /// resolve further on in the same poll does not hide it: one tick() per poll is enough.
   void on_issue(core::Issue issue, core::WallTime now);
+  /// Where the event has an outline, it may come again by on_repeat().
+  void on_issue(core::Issue issue, core::WallTime now, const std::optional<Outline>& outline);
+  /// True: an issue that fires is said again, and what on_issue() would have done is done. False:
+  /// nothing is done; decode the event and give it to on_issue().
+  bool on_repeat(const Repeat& repeat, core::WallTime now);
   /// ended → the attempt's issues resolve (not those about the end itself); a higher attempt
   /// started → those of lower ones do.
   void on_job(const core::JobEvent& event, core::WallTime now);

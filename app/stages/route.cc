@@ -21,6 +21,19 @@ actions::FiringIssues::Issue shown_of(const routing::FiringView& view) {
   return {view.run, view.attempt, view.rule, view.shadow};
 }
 
+// An issue that is only said again is not decoded: whoever reads the board knows its attempt from the
+// report before it.
+bool says_again(routing::Router& router, const core::RecordView& record, core::WallTime now,
+                std::optional<routing::Outline>& outline) {
+  const auto found = ingest::outline_of(record);
+  if (!found) return false;
+  outline = found->rest;
+  routing::Repeat repeat{found->rest, found->source, found->id, found->sequence, {}, {}};
+  repeat.time = found->time.value_or(core::WallTime{});
+  repeat.starts_at = found->starts_at.value_or(found->time.value_or(now));
+  return router.on_repeat(repeat, now);
+}
+
 // Of a page that was written: its address, else its path. Of one that could not be: nothing.
 std::string where_of(const core::RuleStatusEvent& written) {
   for (const std::string_view key : {"url", "path"}) {
@@ -252,12 +265,14 @@ std::optional<Refusal> RouteStage::handle(const core::RecordView& record,
     note_stop(record, now);
     return std::nullopt;
   }
+  std::optional<routing::Outline> outline;
+  if (says_again(*router_, record, now, outline)) return std::nullopt;
   auto decoded = ingest::decode_event(record);
   if (!decoded) return Refusal{"bad_event", decoded.error().message};
   if (auto* issue = std::get_if<core::Issue>(&decoded->event)) {
     if (!decoded->has_starts_at) issue->starts_at = decoded->envelope.time.value_or(now);
     if (board_ != nullptr) board_->note_attempt(issue->run.uid, issue->run.attempt);
-    router_->on_issue(std::move(*issue), now);
+    router_->on_issue(std::move(*issue), now, outline);
   } else if (const auto* job = std::get_if<core::JobEvent>(&decoded->event)) {
     if (board_ != nullptr) board_->note(*job);
     router_->on_job(*job, now);

@@ -19,14 +19,6 @@ bool starts_with_ignoring_case(std::string_view text, std::string_view lower) {
          });
 }
 
-/// A decimal sequence; producers may use other orderings, which this program then does not use.
-std::optional<std::uint64_t> parse_sequence(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 core::Status check(const Envelope& envelope, std::string_view version) {
   if (!version.starts_with("1.")) {
     return core::invalid_argument("CloudEvents specversion is \"" + std::string(version) +
@@ -93,6 +85,13 @@ core::Result<Opened> from_binary(const core::RecordView& record, std::size_t max
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> parse_sequence(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
 
 core::Result<Opened> open_structured(std::string_view json, std::size_t max_bytes) {
   core::Result<core::JsonTape> event = core::JsonTape::parse(json, max_bytes);

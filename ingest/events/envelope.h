@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,9 @@ struct Opened {
 core::Result<Opened> open_event(const core::RecordView& record, std::size_t max_bytes);
 /// Opens the text of one structured event.
 core::Result<Opened> open_structured(std::string_view json, std::size_t max_bytes);
+
+/// A decimal sequence; producers may use other orderings, which this program then does not use.
+std::optional<std::uint64_t> parse_sequence(std::string_view text);
 
 /// Headers of binary mode; empty attributes are left out.
 struct Attributes {

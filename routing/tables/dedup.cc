@@ -16,8 +16,11 @@ using core::WallTime;
 /// Events of one batch: a fifth of what a record may hold.
 constexpr std::size_t kMaxSeenBatch = 8192;
 
-SeenEvent seen_of(const core::Issue& event, WallTime now) {
-  const auto sum = core::sha256(event.source + '\x1f' + event.event_id);
+SeenEvent seen_of(std::string_view source, std::string_view event_id, WallTime now) {
+  std::string both;
+  both.reserve(source.size() + 1 + event_id.size());
+  both.append(source).append(1, '\x1f').append(event_id);
+  const auto sum = core::sha256(both);
   SeenEvent out;
   std::copy_n(sum.begin(), out.hash.size(), out.hash.begin());
   out.at = now;
@@ -52,9 +55,9 @@ std::uint32_t& Dedup::find_or_add(const SeenEvent& event, std::uint32_t fresh) {
   });
 }
 
-bool Dedup::seen(const core::Issue& event, WallTime now) {
-  if (event.event_id.empty()) return false;
-  const SeenEvent one = seen_of(event, now);
+bool Dedup::seen(std::string_view source, std::string_view event_id, WallTime now) {
+  if (event_id.empty()) return false;
+  const SeenEvent one = seen_of(source, event_id, now);
   const auto fresh = static_cast<std::uint32_t>(next_);
   std::uint32_t& number = find_or_add(one, fresh);
   if (number != fresh && now - event_of(number).at <= window_) return true;

@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/issue.h"
 #include "core/result.h"
 #include "core/time.h"
 #include "routing/routing.h"
@@ -23,7 +22,7 @@ class Dedup {
   Dedup(core::Duration window, std::uint64_t most);
 
   /// Has this event come before? It is remembered either way. Events without an id are all new.
-  bool seen(const core::Issue& event, core::WallTime now);
+  bool seen(std::string_view source, std::string_view event_id, core::WallTime now);
   /// Forgets what is older than the window.
   void forget(core::WallTime now);
 

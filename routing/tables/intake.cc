@@ -62,7 +62,7 @@ void Intake::show(EachFigure each) const {
 
 // ---- issues
 
-void Intake::on_issue(Issue issue, WallTime now) {
+void Intake::on_issue(Issue issue, WallTime now, const std::optional<Outline>& outline) {
   now_ = now;
   ++stats_.events;
   add_to(events_of_, source_type(issue.source));
@@ -70,7 +70,7 @@ void Intake::on_issue(Issue issue, WallTime now) {
     ++stats_.rejected;
     return;
   }
-  if (dedup_.seen(issue, now)) {
+  if (dedup_.seen(issue.source, issue.event_id, now)) {
     ++stats_.duplicates;
     return;
   }
@@ -78,12 +78,39 @@ void Intake::on_issue(Issue issue, WallTime now) {
   Issue normal = normalized(std::move(issue), now, options_.limits.max_future, clamped);
   stats_.clamped += clamped ? 1 : 0;
   follow(core::to_text(normal.run.uid), runs_.note(normal, now));
-  report(normal, now);
+  IssueState& state = report(normal, now);
+  if (outline) issues_.outline(state, normal, *outline);
   tell_overflows();
 }
 
-void Intake::report(const Issue& normal, WallTime now) {
+/// Everything that must be so for the event to be a repeat is looked at before anything is done.
+bool Intake::on_repeat(const Repeat& repeat, WallTime now) {
+  Said said{repeat.source, repeat.sequence, repeat.time, repeat.starts_at};
+  if (said.time == WallTime{}) said.time = now;
+  if (said.starts_at == WallTime{}) said.starts_at = said.time;
+  if (said.starts_at > now + options_.limits.max_future) return false;
+  IssueState* const state = issues_.said_again(repeat.outline, said);
+  if (state == nullptr || !leads_somewhere(*state) || !state->issue.caused_by.empty()) return false;
+  if (!runs_.nothing_to_note(state->issue.run, now)) return false;
+  now_ = now;
+  ++stats_.events;
+  add_to(events_of_, source_type(repeat.source));
+  if (dedup_.seen(repeat.source, repeat.event_id, now)) {
+    ++stats_.duplicates;
+    return true;
+  }
+  issues_.say_again(*state, said, now);
+  tell_overflows();
+  return true;
+}
+
+IssueState& Intake::report(const Issue& normal, WallTime now) {
   IssueState& state = issues_.of(normal.labels);
+  merge(state, normal, now);
+  return state;
+}
+
+void Intake::merge(IssueState& state, const Issue& normal, WallTime now) {
   if (of_next_attempt(state, normal)) end(state, Resolution::superseded, normal.starts_at);
   const bool untold = !state.firing && told_anywhere(state);
   switch (issues_.merge(state, normal, now, untold)) {

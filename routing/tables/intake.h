@@ -2,6 +2,7 @@
 // reports of itself (docs/routing.md).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,7 +32,9 @@ class Intake {
         flaps_(tables.flaps),
         stats_(stats) {}
 
-  void on_issue(core::Issue issue, core::WallTime now);
+  void on_issue(core::Issue issue, core::WallTime now, const std::optional<Outline>& outline = std::nullopt);
+  /// False: nothing is done, the event is to be read whole.
+  bool on_repeat(const Repeat& repeat, core::WallTime now);
   void on_job(const core::JobEvent& event, core::WallTime now);
   void on_delivery(const core::Delivery& delivery, core::WallTime now);
   void on_stop(const core::Command& command, core::WallTime now);
@@ -53,7 +56,8 @@ class Intake {
 
  private:
   void note_failure(Group& group, const core::Delivery& delivery, core::WallTime now);
-  void report(const core::Issue& normal, core::WallTime now);
+  IssueState& report(const core::Issue& normal, core::WallTime now);
+  void merge(IssueState& state, const core::Issue& normal, core::WallTime now);
   void began(IssueState& state, core::WallTime now);
   void ended(IssueState& state, core::WallTime at);
   void tell_outside(IssueState& state, core::WallTime at);

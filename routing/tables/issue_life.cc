@@ -18,7 +18,8 @@ using core::WallTime;
 constexpr std::size_t kMaxSources = 64;
 
 /// Sequences order reports of one source; times order the rest.
-bool newer_or_same(const Issue& report, const Newest& known) {
+template <typename Report>
+bool newer_or_same(const Report& report, const Newest& known) {
   if (report.sequence != 0 && known.sequence != 0 && report.source == known.source) {
     return report.sequence >= known.sequence;
   }
@@ -36,7 +37,7 @@ bool earlier_attempt(const Report& report, const Than& than) {
   return same_run(report, than) && report.run.attempt != 0 && report.run.attempt < than.run.attempt;
 }
 
-void remember_sequence(IssueState& state, const std::string& source, std::uint64_t sequence) {
+void remember_sequence(IssueState& state, std::string_view source, std::uint64_t sequence) {
   if (sequence == 0) return;
   std::uint64_t& seen = state.sequences[source];
   seen = std::max(seen, sequence);
@@ -55,7 +56,8 @@ bool says_more(const KeptIssue& known, const Issue& report) {
          report.starts_at < known.starts_at;
 }
 
-void follow(IssueState& state, const Issue& report) {
+template <typename Report>
+void follow(IssueState& state, const Report& report) {
   if (state.newest.source != report.source) state.newest.source = report.source;
   state.newest.sequence = report.sequence;
   state.newest.time = report.time;
@@ -102,7 +104,8 @@ bool counts_anew(const IssueState& state, const Issue& report) {
 
 /// A firing report without an end times out, unless its producer promised to resolve it. A timeout
 /// never shortens an end that a producer named.
-void set_expiry(IssueState& state, const Issue& report, WallTime now, core::Duration timeout) {
+template <typename Report>
+void set_expiry(IssueState& state, const Report& report, WallTime now, core::Duration timeout) {
   if (report.explicit_expiry || report.ends_at) {
     state.expires_at = report.ends_at;
     state.expiry_explicit = true;
@@ -238,6 +241,28 @@ Effect apply(IssueState& state, const Issue& report, WallTime now, core::Duratio
                             : apply_resolved(state, report, now);
   remember_sequence(state, report.source, report.sequence);
   return effect;
+}
+
+bool only_said_again(const IssueState& state, const Said& said) {
+  if (!state.firing || state.newest.source != said.source) return false;
+  if (said.starts_at < state.issue.starts_at || !newer_or_same(said, state.newest)) return false;
+  const auto seen = state.sequences.find(said.source);
+  return said.sequence == 0 || seen == state.sequences.end() || said.sequence >= seen->second;
+}
+
+void say_again(IssueState& state, const Said& said, WallTime now, core::Duration resolve_timeout) {
+  set_expiry(state, state.issue, now, resolve_timeout);
+  follow(state, said);
+  remember_sequence(state, said.source, said.sequence);
+}
+
+bool made_by(const IssueState& state, const Issue& report) {
+  const KeptIssue& issue = state.issue;
+  const bool newest = state.newest.source == report.source &&
+                      state.newest.sequence == report.sequence && state.newest.time == report.time;
+  return state.firing && report.status == IssueStatus::firing && newest && !report.ends_at &&
+         !says_more(issue, report) && issue.run.uid == report.run.uid &&
+         issue.run.attempt == report.run.attempt && issue.labels.are(report.labels);
 }
 
 void resolve(IssueState& state, core::Resolution resolution, WallTime at) {

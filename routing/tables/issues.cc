@@ -34,6 +34,7 @@ IssueState& Issues::of(const core::Labels& labels) {
 }
 
 Effect Issues::merge(IssueState& state, const Issue& report, WallTime now, bool untold) {
+  repeats_.forget(state);
   if (!state.issue.labels.are(report.labels)) state.leaves = nullptr;
   std::optional<Issue> last;
   if (!state.firing && untold) last = state.issue.whole();
@@ -43,9 +44,7 @@ Effect Issues::merge(IssueState& state, const Issue& report, WallTime now, bool 
   const Effect effect = apply(state, report, now, limits_.resolve_timeout);
   if (state.newest.source != source) share_sources(state);
   if (last && effect == Effect::began) state.past[state.episode - 1] = std::move(*last);
-  if (state.firing && !state.expires_at && outlives_its_run(state.issue)) {
-    state.expires_at = now + limits_.retention;
-  }
+  outlive_run(state, now);
   if (effect == Effect::stale) return effect;
   // A report may name another run: the issue ends with that one, and its key lies nowhere else.
   if (fired && state.issue.run.uid != run) {
@@ -53,10 +52,27 @@ Effect Issues::merge(IssueState& state, const Issue& report, WallTime now, bool 
     if (state.firing) join_run(state);
   }
   follow(state, effect, now);
-  if (effect == Effect::repeated && now - state.saved_at < repeat_grain(state)) return effect;
+  save(state, effect, now);
+  return effect;
+}
+
+void Issues::say_again(IssueState& state, const Said& said, WallTime now) {
+  routing::say_again(state, said, now, limits_.resolve_timeout);
+  outlive_run(state, now);
+  follow(state, Effect::repeated, now);
+  save(state, Effect::repeated, now);
+}
+
+void Issues::outlive_run(IssueState& state, WallTime now) const {
+  if (state.firing && !state.expires_at && outlives_its_run(state.issue)) {
+    state.expires_at = now + limits_.retention;
+  }
+}
+
+void Issues::save(IssueState& state, Effect effect, WallTime now) {
+  if (effect == Effect::repeated && now - state.saved_at < repeat_grain(state)) return;
   state.saved_at = now;
   touch(state);
-  return effect;
 }
 
 /// Counts, times and the index follow what a report did.
@@ -155,9 +171,10 @@ void Issues::retire(const IssueState& state) {
 }
 
 void Issues::forget(std::string_view issue_key, WallTime now) {
-  const IssueState* found = table_.find(issue_key);
+  IssueState* const found = table_.find(issue_key);
   // A member is kept: it leaves its last group first, and is retired again there.
   if (found == nullptr || found->firing || !found->groups.empty()) return;
+  repeats_.forget(*found);
   index_.forget(*found, now);
   table_.erase(issue_key);
 }

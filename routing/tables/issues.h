@@ -18,6 +18,7 @@
 #include "routing/tables/agenda.h"
 #include "routing/tables/firing_index.h"
 #include "routing/tables/issue_life.h"
+#include "routing/tables/repeats.h"
 #include "routing/tables/shared_text.h"
 #include "routing/tables/state.h"
 #include "routing/tables/state_codec.h"
@@ -41,6 +42,17 @@ class Issues {
   /// Merges a normalized report. `untold`: some integration has still to hear that the present
   /// episode is over, so that its last report is kept.
   Effect merge(IssueState& state, const core::Issue& report, core::WallTime now, bool untold);
+  /// The next report of this outline may be one that is only said again.
+  void outline(IssueState& state, const core::Issue& report, const Outline& outline) {
+    if (made_by(state, report)) repeats_.remember(state, outline);
+  }
+  /// The issue that a report of this outline only says again. null: the report is to be read whole.
+  [[nodiscard]] IssueState* said_again(const Outline& outline, const Said& said) const {
+    IssueState* const state = repeats_.find(outline);
+    return state != nullptr && only_said_again(*state, said) ? state : nullptr;
+  }
+  /// What merge() does with such a report.
+  void say_again(IssueState& state, const Said& said, core::WallTime now);
   /// Ends the present episode at `at`, which may lie before `now`. False: it does not fire.
   bool end(IssueState& state, core::Resolution resolution, core::WallTime at, core::WallTime now);
   /// Nobody has to hear of it any more: it is remembered for `retention`, then forgotten.
@@ -76,6 +88,8 @@ class Issues {
 
  private:
   [[nodiscard]] core::Duration repeat_grain(const IssueState& state) const;
+  void outlive_run(IssueState& state, core::WallTime now) const;
+  void save(IssueState& state, Effect effect, core::WallTime now);
   void follow(IssueState& state, Effect effect, core::WallTime now);
   void change(IssueState& state, core::WallTime now);
   void share_sources(IssueState& state);
@@ -91,6 +105,7 @@ class Issues {
   // Run uid → those that fire, each at its place_in_run. Many issues fire, of few runs.
   std::unordered_map<std::string, std::vector<IssueState*>> firing_of_run_;
   SharedTexts sources_;  // of reports
+  Repeats repeats_;
   std::size_t firing_ = 0;
   std::vector<Transition> transitions_;  // since the last take
 };

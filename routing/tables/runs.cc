@@ -71,6 +71,15 @@ bool concerns(const RunState& run, const std::string& command_id) {
 
 }  // namespace
 
+namespace {
+
+/// That an issue names this attempt is no news.
+bool is_fresh(const RunState& run, std::uint32_t attempt, WallTime now) {
+  return attempt <= run.attempt && now - run.last_seen < kHeartbeatGrain;
+}
+
+}  // namespace
+
 std::string run_of(const Issue& issue) {
   return issue.run.uid.nil() ? issue.labels.get("run_uid") : core::to_text(issue.run.uid);
 }
@@ -103,12 +112,18 @@ void Runs::next_attempt(const std::string& uid, RunState& run, std::uint32_t att
   run.stop.reset();
 }
 
+bool Runs::nothing_to_note(const KeptIssue::Run& of, WallTime now) const {
+  if (of.uid.nil() || of.attempt == 0) return true;
+  const RunState* const run = table_.find(core::to_text(of.uid));
+  return run != nullptr && is_fresh(*run, of.attempt, now);
+}
+
 RunEffects Runs::note(const Issue& issue, WallTime now) {
   RunEffects out;
   if (issue.run.uid.nil() || issue.run.attempt == 0) return out;
   const std::string uid = core::to_text(issue.run.uid);
   RunState& run = table_.make(uid);
-  if (issue.run.attempt <= run.attempt && now - run.last_seen < kHeartbeatGrain) return out;
+  if (is_fresh(run, issue.run.attempt, now)) return out;
   if (issue.run.attempt > run.attempt) {
     next_attempt(uid, run, issue.run.attempt, std::min(issue.starts_at, now), out);
   }

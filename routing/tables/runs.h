@@ -50,6 +50,8 @@ class Runs {
 
   /// An issue may be the first to name a run, or its next attempt.
   RunEffects note(const core::Issue& issue, core::WallTime now);
+  /// Would note() of an issue of this run do nothing?
+  [[nodiscard]] bool nothing_to_note(const KeptIssue::Run& of, core::WallTime now) const;
   /// True in `stale`: of an attempt before the newest; nothing was done.
   RunEffects note(const core::JobEvent& event, core::WallTime now, bool& stale);
   /// A stop that the run is asked for, taken back, or answered. Of another attempt than the newest two

@@ -58,6 +58,8 @@ struct IssueState {
   // Not stored: when its record was written last, so that what is only said again writes none.
   core::WallTime saved_at{};
   std::uint32_t place_in_run = 0;  // among those of its run that fire
+  bool outlined = false;           // it is among the repeats (repeats.h), where `outline` says
+  std::uint64_t outline = 0;
   // Linked by restored():
   std::vector<Group*> groups;  // where it is a member; stored by their hashes
   const std::vector<const Route*>* leaves =

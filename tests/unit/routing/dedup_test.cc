@@ -16,11 +16,8 @@ using ::testing::SizeIs;
 
 constexpr core::WallTime kFirstSeen = core::WallTime{} + std::chrono::hours(24 * 365 * 56);
 
-core::Issue event(int number) {
-  core::Issue out;
-  out.source = "/c1";
-  out.event_id = "iss_" + std::to_string(number);
-  return out;
+bool seen(Dedup& dedup, int number, core::WallTime now) {
+  return dedup.seen("/c1", "iss_" + std::to_string(number), now);
 }
 
 std::vector<StateRecord> taken(Dedup& dedup) {
@@ -31,11 +28,11 @@ std::vector<StateRecord> taken(Dedup& dedup) {
 
 TEST(Dedup, WhatComesBetweenTwoTakesIsOneRecord) {
   Dedup dedup(24h, 100);
-  for (int i = 0; i < 10; ++i) EXPECT_FALSE(dedup.seen(event(i), kFirstSeen + 1ms * i));
-  EXPECT_TRUE(dedup.seen(event(3), kFirstSeen + 1s));
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(seen(dedup, i, kFirstSeen + 1ms * i));
+  EXPECT_TRUE(seen(dedup, 3, kFirstSeen + 1s));
   EXPECT_THAT(taken(dedup), SizeIs(1));
   EXPECT_THAT(taken(dedup), IsEmpty());
-  EXPECT_FALSE(dedup.seen(event(10), kFirstSeen));  // in the instant of the first
+  EXPECT_FALSE(seen(dedup, 10, kFirstSeen));  // in the instant of the first
   const auto next = taken(dedup);
   ASSERT_THAT(next, SizeIs(1));
   std::vector<StateRecord> all;
@@ -49,7 +46,7 @@ TEST(Dedup, ARestartForgetsNothing) {
   Dedup before(24h, 100);
   std::map<std::string, std::string> log;
   for (int i = 0; i < 9; ++i) {
-    before.seen(event(i), kFirstSeen + 1h * i);
+    seen(before, i, kFirstSeen + 1h * i);
     if (i % 3 != 2) continue;
     for (const auto& record : taken(before)) log[record.key] = *record.value;
   }
@@ -58,8 +55,8 @@ TEST(Dedup, ARestartForgetsNothing) {
   after.restored();
   EXPECT_THAT(taken(after), IsEmpty());
   EXPECT_EQ(after.size(), 9U);
-  for (int i = 0; i < 9; ++i) EXPECT_TRUE(after.seen(event(i), kFirstSeen + 9h)) << i;
-  EXPECT_FALSE(after.seen(event(9), kFirstSeen + 9h));
+  for (int i = 0; i < 9; ++i) EXPECT_TRUE(seen(after, i, kFirstSeen + 9h)) << i;
+  EXPECT_FALSE(seen(after, 9, kFirstSeen + 9h));
   // A batch goes when the last of its events does.
   after.forget(kFirstSeen + 2h + 24h);
   EXPECT_EQ(after.size(), 8U);
@@ -75,30 +72,30 @@ TEST(Dedup, RecordsComeInAnyOrderAndBesideWhatIsNew) {
   std::vector<StateRecord> written;
   Dedup before(24h, 1000);
   for (int i = 0; i < 200; ++i) {
-    before.seen(event(i), kFirstSeen + 1s * i);
+    seen(before, i, kFirstSeen + 1s * i);
     if (i % 10 == 9) before.take(written);
   }
   std::reverse(written.begin(), written.end());
   Dedup after(24h, 1000);
-  EXPECT_FALSE(after.seen(event(500), kFirstSeen + 300s)) << "before anything is restored";
+  EXPECT_FALSE(seen(after, 500, kFirstSeen + 300s)) << "before anything is restored";
   for (const auto& record : written) {
     ASSERT_TRUE(after.restore(std::string_view(record.key).substr(5), *record.value));
-    EXPECT_TRUE(after.seen(event(500), kFirstSeen + 300s));
+    EXPECT_TRUE(seen(after, 500, kFirstSeen + 300s));
   }
   after.restored();
   EXPECT_EQ(after.size(), 201U);
-  for (int i = 0; i < 200; ++i) EXPECT_TRUE(after.seen(event(i), kFirstSeen + 300s)) << i;
-  EXPECT_TRUE(after.seen(event(500), kFirstSeen + 300s));
+  for (int i = 0; i < 200; ++i) EXPECT_TRUE(seen(after, i, kFirstSeen + 300s)) << i;
+  EXPECT_TRUE(seen(after, 500, kFirstSeen + 300s));
   after.forget(kFirstSeen + 100s + 24h);
   EXPECT_EQ(after.size(), 101U) << "the oldest go first";
   for (int i = 0; i < 200; ++i) {
-    EXPECT_EQ(after.seen(event(i), kFirstSeen + 100s + 24h), i >= 100) << i;
+    EXPECT_EQ(seen(after, i, kFirstSeen + 100s + 24h), i >= 100) << i;
   }
 }
 
 TEST(Dedup, WhatWasNeverWrittenIsNotTakenBack) {
   Dedup dedup(24h, 2);
-  for (int i = 0; i < 5; ++i) dedup.seen(event(i), kFirstSeen);
+  for (int i = 0; i < 5; ++i) seen(dedup, i, kFirstSeen);
   EXPECT_EQ(dedup.size(), 2U);
   EXPECT_EQ(dedup.evicted(), 3U);
   dedup.forget(kFirstSeen + 48h);
@@ -108,9 +105,9 @@ TEST(Dedup, WhatWasNeverWrittenIsNotTakenBack) {
 
 TEST(Dedup, AnEventThatComesAgainAfterTheWindowIsNewAndRememberedAnew) {
   Dedup dedup(1h, 100);
-  EXPECT_FALSE(dedup.seen(event(1), kFirstSeen));
-  EXPECT_FALSE(dedup.seen(event(1), kFirstSeen + 2h));
-  EXPECT_TRUE(dedup.seen(event(1), kFirstSeen + 3h));
+  EXPECT_FALSE(seen(dedup, 1, kFirstSeen));
+  EXPECT_FALSE(seen(dedup, 1, kFirstSeen + 2h));
+  EXPECT_TRUE(seen(dedup, 1, kFirstSeen + 3h));
   EXPECT_EQ(dedup.size(), 1U);
 }
 
