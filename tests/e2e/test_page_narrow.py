@@ -3,6 +3,7 @@ from tests.e2e import test_baseline, test_fleet, test_nodes_and_times, test_page
 from tests.e2e.test_baseline import uid_of
 from tests.e2e.test_page_screens import screens_of
 from tests.support import axe, narrow
+from tests.support.hook_support import wait_for
 from tests.support.profiled_run import NODE
 from tests.support.program import ROOT
 
@@ -60,12 +61,17 @@ def test_u35_what_is_not_read_on_a_phone_is_found(watched, browser):
     page.goto(f"http://{one.wait_for('started')['http']}/runs/{runs['stopped']['uid']}/rules")
     page.wait_for_selector(".rule-row")
     assert narrow.troubles(page) == []
-    page.evaluate("""() => {
-      document.querySelectorAll("td").forEach((one) => one.removeAttribute("data-name"));
-      const panel = document.querySelector(".panel");
-      panel.style.overflow = "auto";
-      panel.querySelector("p:last-child").style.width = "600px";
-    }""")
-    found = narrow.troubles(page)
-    assert any(one.startswith("does not say Status") for one in found) and any(one.startswith("scrolls: ") for one in found), found
+
+    def spoilt():
+        """The page mends itself when it is drawn again."""
+        page.evaluate("""() => {
+          document.querySelectorAll("td").forEach((one) => one.removeAttribute("data-name"));
+          const panel = document.querySelector(".panel");
+          panel.style.overflow = "auto";
+          panel.querySelector("p:last-child").style.width = "600px";
+        }""")
+        found = narrow.troubles(page)
+        return any(one.startswith("does not say Status") for one in found) and any(one.startswith("scrolls: ") for one in found)
+
+    assert wait_for(spoilt, 10), narrow.troubles(page)
     context.close()
