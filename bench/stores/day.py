@@ -162,12 +162,11 @@ def a_day(place, hours):
     return server, base, feed, uids
 
 
-def downloads(place, server, base, feed, uids, hours):
+def downloads(place, base, feed, uids, hours):
     log, = place.journal.rglob("curves.db-wal")
-    store, = place.journal.rglob("curves.db")
     size = lambda: log.stat().st_size / 2**20
     before = size()
-    bytes_before, hour = store.stat().st_size, feed.seconds
+    numbers, hour = feed.numbers, feed.seconds
     readers = [SlowDownload(base, f"/api/v1/runs/{uids[at % len(uids)]}/series?stat=l2&format=csv&name=.*") for at in range(READERS)]
     most = Watch(size)
     for _ in range(hours * 3600 // SLICE):
@@ -180,8 +179,7 @@ def downloads(place, server, base, feed, uids, hours):
         one.ended = True
     for one in readers:
         one.join(5)
-    written = (store.stat().st_size - bytes_before) / 2**20
-    print(f"{still} of {READERS} downloads were still going after {(feed.seconds - hour) / 3600:.0f} hours of values, {written:.0f} MiB in the store, "
+    print(f"{still} of {READERS} downloads were still going after {(feed.seconds - hour) / 3600:.0f} hours of values, {(feed.numbers - numbers) / 1e6:.1f} million numbers, "
           f"{min(one.taken for one in readers) / 2**20:.1f} MiB taken by the slowest; load {load()}", flush=True)
     assert still == READERS, "a download that has ended holds nothing"
     line("write-ahead log beside ten slow downloads, at most", peak, "MiB", before, LOG)
@@ -195,7 +193,7 @@ def main():
     place = Place(asked.folder)
     try:
         server, base, feed, uids = a_day(place, 24 if asked.full else 3)
-        downloads(place, server, base, feed, uids, 2 if asked.full else 1)
+        downloads(place, base, feed, uids, 2 if asked.full else 1)
         feed.end()
         server.kill()
     finally:
