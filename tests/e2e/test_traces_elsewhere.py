@@ -75,13 +75,15 @@ def elsewhere(tmp_path_factory):
         places = places_of(folder, store)
         (folder / "tocsin.yaml").write_text(CONFIG.format(journal=folder / "journal", root=folder / "raw", endpoint=store.endpoint))
         one = Server(folder / "tocsin.yaml", role="up")
-        one.wait_for("ready")
-        journal.append(folder / "journal", ("telemetry", wire.route_key(UID), wire.encode_lifecycle(
-            head(0, 0, 1), {"event": "start", "job": "traced", "launch": "l", "node": "n0", "worker": "worker_0"})))
-        journal.append(folder / "journal", *(record for step, (uri, _) in places.items() for record in told(step, uri)))
-        assert wait_for(lambda: len(json.loads(one.get(f"/api/v1/runs/{UID}/traces")[1]).get("items", [])) == len(places), 60)
-        yield one, places, store
-        one.kill()
+        try:
+            one.wait_for("ready")
+            journal.append(folder / "journal", ("telemetry", wire.route_key(UID), wire.encode_lifecycle(
+                head(0, 0, 1), {"event": "start", "job": "traced", "launch": "l", "node": "n0", "worker": "worker_0"})))
+            journal.append(folder / "journal", *(record for step, (uri, _) in places.items() for record in told(step, uri)))
+            assert wait_for(lambda: len(json.loads(one.get(f"/api/v1/runs/{UID}/traces")[1]).get("items", [])) == len(places), 60)
+            yield one, places, store
+        finally:
+            one.kill()
 
 
 @pytest.mark.parametrize("step", [10, 30])

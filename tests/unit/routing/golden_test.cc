@@ -259,9 +259,9 @@ TEST(GoldenState, AnEventThatWasSeen) {
   Dedup dedup(std::chrono::hours(24), 10);
   ASSERT_TRUE(dedup.restore(core::base32(std::span(sum).first<16>()), text));
   dedup.restored();
-  EXPECT_TRUE(dedup.seen(issue, at()));
+  EXPECT_TRUE(dedup.seen(issue.source, issue.event_id, at()));
   issue.event_id = "iss_2";
-  EXPECT_FALSE(dedup.seen(issue, at()));
+  EXPECT_FALSE(dedup.seen(issue.source, issue.event_id, at()));
 }
 
 }  // namespace
