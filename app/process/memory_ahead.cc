@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <system_error>
+#include <utility>
 
 #include "app/process/allocator.h"
 
@@ -41,16 +42,6 @@ std::span<std::byte> behind(std::span<std::byte> known, std::span<std::byte> mem
 
 }  // namespace
 
-MemoryAhead::~MemoryAhead() {
-  if (!thread_.joinable()) return;
-  {
-    const std::lock_guard lock(mutex_);
-    over_ = true;
-  }
-  changed_.notify_one();
-  thread_.join();
-}
-
 void MemoryAhead::reading(std::size_t bytes) {
   read_ += bytes;
   if (taken_ > 0 && read_ < kBytesAhead) return;
@@ -69,36 +60,37 @@ void MemoryAhead::take() {
   last_ = memory;
   if (fresh.empty()) return;
   {
-    const std::lock_guard lock(mutex_);
+    const core::MutexLock lock(mutex_);
     const bool goes_on = !wanted_.empty() && wanted_.data() + wanted_.size() == fresh.data();
     wanted_ = goes_on ? std::span(wanted_.data(), wanted_.size() + fresh.size()) : fresh;
   }
-  changed_.notify_one();
+  changed_.notify_all();
   if (thread_.joinable() || no_thread_) return;
   try {
-    thread_ = std::thread([this] { clear_what_is_taken(); });
+    thread_ = std::jthread([this](const std::stop_token& stop) { clear_what_is_taken(stop); });
   } catch (const std::system_error&) {
     no_thread_ = true;  // each page is cleared when it is used
   }
 }
 
 std::size_t MemoryAhead::cleared() {
-  const std::lock_guard lock(mutex_);
+  const core::MutexLock lock(mutex_);
   return cleared_;
 }
 
-void MemoryAhead::clear_what_is_taken() {
+void MemoryAhead::clear_what_is_taken(const std::stop_token& stop) {
   pthread_setname_np(pthread_self(), "tocsin-memory");
-  std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return over_ || !wanted_.empty(); });
-    if (over_) return;
-    const auto memory = wanted_;
-    wanted_ = {};
-    lock.unlock();
-    const bool done = clear_pages(memory);
-    lock.lock();
-    if (done) cleared_ += memory.size();
+    std::span<std::byte> memory;
+    {
+      const core::MutexLock lock(mutex_);
+      const auto is_wanted = [this]() REQUIRES(mutex_) { return !wanted_.empty(); };
+      if (!changed_.wait(mutex_, stop, is_wanted)) return;
+      memory = std::exchange(wanted_, {});
+    }
+    if (!clear_pages(memory)) continue;
+    const core::MutexLock lock(mutex_);
+    cleared_ += memory.size();
   }
 }
 

@@ -1,11 +1,12 @@
 // Memory that is there before a thread needs it.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
-#include <mutex>
 #include <span>
+#include <stop_token>
 #include <thread>
+
+#include "core/mutex.h"
 
 namespace tocsin::app {
 
@@ -16,11 +17,6 @@ namespace tocsin::app {
 /// Linux 5.14).
 class MemoryAhead {
  public:
-  MemoryAhead() = default;
-  ~MemoryAhead();
-  MemoryAhead(const MemoryAhead&) = delete;
-  MemoryAhead& operator=(const MemoryAhead&) = delete;
-
   /// The calling thread is about to keep what it makes of `bytes` that it has read. Takes memory once
   /// for each 256 KiB of them.
   void reading(std::size_t bytes);
@@ -30,19 +26,17 @@ class MemoryAhead {
   [[nodiscard]] std::size_t cleared();
 
  private:
-  void clear_what_is_taken();
+  void clear_what_is_taken(const std::stop_token& stop);
 
   std::size_t read_ = 0;
-  std::size_t taken_ = 0;  // how often
-  std::span<std::byte>
-      last_;  // what was taken last; like wanted_ an address: others may have the memory by now
-  bool no_thread_ = false;  // none was to be had
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::span<std::byte> wanted_;
-  std::size_t cleared_ = 0;
-  bool over_ = false;
-  std::thread thread_;
+  std::size_t taken_ = 0;      // how often
+  std::span<std::byte> last_;  // what was taken last: an address, others may have the memory by now
+  bool no_thread_ = false;     // none was to be had
+  core::Mutex mutex_;
+  core::StoppableCondVar changed_;
+  std::span<std::byte> wanted_ GUARDED_BY(mutex_);
+  std::size_t cleared_ GUARDED_BY(mutex_) = 0;
+  std::jthread thread_;  // last: it uses all of these
 };
 
 }  // namespace tocsin::app
