@@ -153,9 +153,7 @@ std::vector<StateRecord> Router::snapshot() const {
 
 // ---- events
 
-void Router::on_issue(Issue issue, WallTime now) {
-  on_issue(std::move(issue), now, std::nullopt);
-}
+void Router::on_issue(Issue issue, WallTime now) { on_issue(std::move(issue), now, std::nullopt); }
 void Router::on_issue(Issue issue, WallTime now, const std::optional<Outline>& outline) {
   parts_->intake.on_issue(std::move(issue), now, outline);
   parts_->schedule.tell_at_once(now);

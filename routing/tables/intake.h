@@ -32,7 +32,8 @@ class Intake {
         flaps_(tables.flaps),
         stats_(stats) {}
 
-  void on_issue(core::Issue issue, core::WallTime now, const std::optional<Outline>& outline = std::nullopt);
+  void on_issue(core::Issue issue, core::WallTime now,
+                const std::optional<Outline>& outline = std::nullopt);
   /// False: nothing is done, the event is to be read whole.
   bool on_repeat(const Repeat& repeat, core::WallTime now);
   void on_job(const core::JobEvent& event, core::WallTime now);
