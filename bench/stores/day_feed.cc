@@ -30,8 +30,8 @@ constexpr int kRanks = 8;  // of a node
 constexpr int kScalars = 10;
 constexpr int kTensors = 500;
 constexpr std::size_t kTensorsOfAFrame = 200;
-constexpr int kSeries = 60;          // of a node
-constexpr int kStepsOfAFrame = 3;    // of what ranks tell of their steps
+constexpr int kSeries = 60;        // of a node
+constexpr int kStepsOfAFrame = 3;  // of what ranks tell of their steps
 constexpr std::int64_t kTensorEvery = 10;
 constexpr std::int64_t kNanos = 1'000'000'000;
 const char* const kPhases[] = {"data_wait", "forward", "backward", "communication", "optimizer"};
@@ -183,9 +183,9 @@ class Day {
     }
     for (std::size_t at = 0; at < tensors_.size(); at += kTensorsOfAFrame) {
       const core::FrameHeader header = numbered(header_of(run, 0));
-      send(header, writer_.summary(header, std::span(tensors_).subspan(
-                                               at, std::min(kTensorsOfAFrame,
-                                                            tensors_.size() - at))));
+      send(header,
+           writer_.summary(header, std::span(tensors_).subspan(
+                                       at, std::min(kTensorsOfAFrame, tensors_.size() - at))));
     }
     numbers_ += static_cast<double>(tensors_.size()) * 12;
   }
@@ -194,9 +194,9 @@ class Day {
     const core::FrameHeader header = agent(run, node);
     std::vector<core::SystemRow> rows;
     for (std::size_t at = 0; at < series_.size(); ++at)
-      rows.push_back({core::name_hash(series_[at]), header.time,
-                      static_cast<double>((step_ * 7919 + static_cast<int>(at) * 104'729) % 101) / 101,
-                      0});
+      rows.push_back(
+          {core::name_hash(series_[at]), header.time,
+           static_cast<double>((step_ * 7919 + static_cast<int>(at) * 104'729) % 101) / 101, 0});
     numbers_ += static_cast<double>(rows.size());
     send(header, writer_.system(header, rows));
   }

@@ -61,8 +61,8 @@ int main(int argc, char** argv) {
   const int rate = std::atoi(argv[2]);
   const int all = rate * std::atoi(argv[3]);
   for (int number = 0; number < all; ++number) {
-    std::this_thread::sleep_until(begin + std::chrono::microseconds(std::int64_t{1'000'000} *
-                                                                    number / rate));
+    std::this_thread::sleep_until(
+        begin + std::chrono::microseconds(std::int64_t{1'000'000} * number / rate));
     put(started(number, clock.now()));
     if (number >= rate) put(ended(number - rate, clock.now()));  // each runs for a second
   }

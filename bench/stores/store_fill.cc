@@ -130,7 +130,8 @@ class Fill {
       issue.labels = {{"rule", issue.rule},
                       {"run_uid", core::to_text(job.run.uid)},
                       {"tensor", "gradient/model.layers." + std::to_string(at) + ".weight"}};
-      issue.summary = "17 values of gradient/model.layers." + std::to_string(at) + " are not finite";
+      issue.summary =
+          "17 values of gradient/model.layers." + std::to_string(at) + " are not finite";
       issue.time = issue.starts_at = begin + at * 1h;
       issue.step = at * 100;
       keep(ingest::encode_issue(issue), issue);

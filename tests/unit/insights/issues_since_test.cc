@@ -61,8 +61,7 @@ class IssuesSinceTest : public ::testing::Test {
     auto store = writer();
     for (std::int64_t at = 0; at < old; ++at) put(*store, at, kNow - 24h * (100 + at));
     // In no order of keys.
-    for (std::int64_t at = 0; at < kNew; ++at)
-      put(*store, kOld + at, kNow - 1h * (at * 7 % kNew));
+    for (std::int64_t at = 0; at < kNew; ++at) put(*store, kOld + at, kNow - 1h * (at * 7 % kNew));
     ASSERT_TRUE(store->commit({}));
   }
   // Bytes of the pages that readers have read and still hold, of all of the process.

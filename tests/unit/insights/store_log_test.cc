@@ -16,7 +16,8 @@ class StoreLogTest : public SeriesFolder {
 TEST_F(StoreLogTest, ItHasRoomForOneCommitBeyondWhatIsGathered) {
   auto store = writer();
   constexpr std::uint64_t kSeries = 2000;
-  for (std::uint64_t hash = 0; hash < kSeries; ++hash) name(*store, hash + 1, "m" + std::to_string(hash));
+  for (std::uint64_t hash = 0; hash < kSeries; ++hash)
+    name(*store, hash + 1, "m" + std::to_string(hash));
   std::uintmax_t most = 0;
   std::uintmax_t of_one = 0;
   std::int64_t x = 0;
