@@ -22,11 +22,10 @@ bool clear_pages(std::span<std::byte> memory) noexcept {
 #ifdef MADV_POPULATE_WRITE
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
   const auto begin = reinterpret_cast<std::uintptr_t>(memory.data());
-  const std::uintptr_t first = (begin + page - 1) / page * page;
-  const std::uintptr_t end = (begin + memory.size()) / page * page;
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address inside the range that was given
-  return first < end &&
-         madvise(reinterpret_cast<void*>(first), end - first, MADV_POPULATE_WRITE) == 0;
+  const std::uintptr_t before = (begin + page - 1) / page * page - begin;  // what is no whole page
+  if (memory.size() < before + page) return false;
+  const std::size_t size = (memory.size() - before) / page * page;
+  return madvise(memory.data() + before, size, MADV_POPULATE_WRITE) == 0;
 #else
   return memory.empty();
 #endif

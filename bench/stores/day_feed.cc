@@ -144,6 +144,7 @@ class Day {
     name_all(header, core::DictionaryType::span_name, {std::begin(kPhases), std::end(kPhases)});
     name_all(header, core::DictionaryType::scalar, scalars_);
     std::vector<std::string> tensors;
+    tensors.reserve(kTensors);
     for (int at = 0; at < kTensors; ++at)
       tensors.push_back("gradient/layer" + std::to_string(at) + ".weight");
     name_all(header, core::DictionaryType::tensor, tensors);
@@ -164,6 +165,7 @@ class Day {
   void tell_metrics(int run) {
     const core::FrameHeader header = numbered(header_of(run, 0));
     std::vector<core::ScalarRow> rows;
+    rows.reserve(kScalars);
     for (int at = 0; at < kScalars; ++at)
       rows.push_back({core::name_hash(scalars_[static_cast<std::size_t>(at)]), step_, step_,
                       header.time, std::sin(static_cast<double>(step_ * 31 + at)),

@@ -201,5 +201,5 @@ int main(int argc, char** argv) {
   }
   fill.keep_events();
   std::printf("%s %lld\n", core::to_text(Fill::uid(0)).c_str(),
-              static_cast<long long>(steps * kTensors * kNumbers));
+              static_cast<long long>(steps) * kTensors * kNumbers);
 }
