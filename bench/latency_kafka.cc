@@ -129,7 +129,7 @@ class Bench {
                         << "rules: [{use: exploding_tensor, actions: [stop]}]\n"
                         << "route: {receiver: none}\n"
                         << "receivers: {none: {}, stop: {stop_training: {armed: true, mode: stop, "
-                           "max_stops: {count: 100000}}}}\n"
+                           "max_stops: {count: 100000}, max_fraction: {of_running: 1}}}}\n"
                         << "http: {listen: '127.0.0.1:0'}\n";
     config::Diagnostics problems;
     auto config = app::load_config(path.string(), config::process_environment(), problems);
