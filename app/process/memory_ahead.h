@@ -10,11 +10,11 @@
 
 namespace tocsin::app {
 
-/// For a thread that reads a large state in one go. Half the processor time of such a reading is the
-/// system's, which clears each new page when it is first used. Here a second thread has that done,
-/// some megabytes ahead of the reader. A state that is read in no time starts no thread. Does nothing
-/// before keep_freed_memory(), and little where the system knows no MADV_POPULATE_WRITE (before
-/// Linux 5.14).
+/// For a thread that reads a large state in one go. The system clears each new page when it is first
+/// used: a tenth of the processor time of such a reading, near half where a virtual machine has to get
+/// the memory first. Here a second thread has that done, some megabytes ahead of the reader. A state
+/// that is read in no time starts no thread. Does nothing before keep_freed_memory(), nor where the
+/// system knows no MADV_POPULATE_WRITE (before Linux 5.14).
 class MemoryAhead {
  public:
   /// The calling thread is about to keep what it makes of `bytes` that it has read. Takes memory once
