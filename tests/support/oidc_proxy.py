@@ -9,7 +9,8 @@ import urllib.parse
 class OidcProxy:
     """`with OidcProxy("127.0.0.1:9760", secret="…", user="anna", groups="ml-oncall") as base:` gives its address."""
 
-    def __init__(self, upstream, secret, user, groups):
+    def __init__(self, upstream, secret, user, groups, holds_back=False):
+        """`holds_back`: an answer is passed on when it is there whole, so one without an end never is."""
         proxy = self
         self.upstream, self.logins = upstream, []
 
@@ -44,6 +45,7 @@ class OidcProxy:
                 headers |= {"X-Tocsin-Proxy-Secret": secret, "X-Forwarded-User": user, "X-Forwarded-Groups": groups, "Connection": "close"}
                 upstream.request(self.command, self.path, body, headers)
                 answer = upstream.getresponse()
+                whole = answer.read() if holds_back else None
                 self.send_response(answer.status)
                 for name, value in answer.getheaders():
                     if name.lower() not in ("connection", "transfer-encoding"):
@@ -51,7 +53,9 @@ class OidcProxy:
                 self.send_header("Connection", "close")
                 self.end_headers()
                 self.close_connection = True
-                while piece := answer.read1(65536):
+                if whole is not None:
+                    self.wfile.write(whole)
+                while whole is None and (piece := answer.read1(65536)):
                     self.wfile.write(piece)
                     self.wfile.flush()
                 upstream.close()

@@ -153,6 +153,12 @@ export class Chart {
     const half = Math.max(2, (max - min) * by / 2);
     this.events.range(Math.max(0, Math.round(middle - half)), Math.round(middle + half) + 1);
   }
+  pan(by: number): void {
+    const { min, max } = this.plot.scales.x!;
+    if (min == null || max == null) return;
+    const from = Math.max(0, Math.round(min + (max - min) * by));
+    this.events.range(from, from + Math.round(max - min) + 1);
+  }
   leave(): void { this.watch.disconnect(); this.others?.leave(); this.plot.destroy(); }
 
   private nearest(x: number): number {

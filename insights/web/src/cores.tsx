@@ -9,7 +9,7 @@ import { ask_heat, HIGHEST, NOTHING, type Heat } from "./heat_data";
 import { useMarks } from "./marks_list";
 import { useSlow } from "./slow";
 import { label_of } from "./system_data";
-import { ticks } from "./stream";
+import { turn_of } from "./stream";
 import { time_marks } from "./time_marks";
 
 const TALL = 420;
@@ -84,7 +84,7 @@ function CoreFigure({ heat, marks: all_marks, at, point, choose }: { heat: Heat;
 
 export function CoresPanel({ uid, node, gpus, range, at, point, choose, happened }:
   { happened: Happened; uid: string; node: string; gpus: string[]; range: string; at: number | null; point: (x: number) => void; choose: (kind: "cpu" | "gpu", label: string) => void }) {
-  const turn = useSlow(ticks.value.get(uid) ?? 0);
+  const turn = useSlow(turn_of(uid));
   const [filter, set_filter] = useState("");
   const { answer, error } = useAsked<Heat>(`/runs/${encodeURIComponent(uid)}/system/heatmap?format=bin&node=${node}${range}`, turn, ask_heat);
   let expression: RegExp | null = null;

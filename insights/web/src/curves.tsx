@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, Refused } from "./api";
 import { attempt_at, restart_marks, stretches_of_steps, stretches_words } from "./attempts";
 import { ask_together } from "./together";
+import { press_chart } from "./chart_keys";
 import { Chart } from "./chart";
 import { colour_of } from "./colours";
 import { charts_of, exactly, lines_of, read_out, sentence, usual_names, type Curve, type Curves, type Name } from "./curve_data";
@@ -16,7 +17,7 @@ import { joined } from "./resumed";
 import { pin, pinned, usePinned } from "./pinned";
 import { place, set_query, set_queries } from "./place";
 import { steps_of_mode } from "./shared_cursor";
-import { ticks } from "./stream";
+import { turn_of } from "./stream";
 import { StackTable } from "./wide_table";
 
 const MOST_NAMES = 4;  // until somebody chooses
@@ -65,15 +66,7 @@ export function Figure({ name, mode, curves, answer, marks: all_marks, log, zoom
   const stretches = stretches_of_steps(answer.restarts, mode);
   show.current = () => chart.current?.show(lines, marks, log, first, end, stretches);
   useEffect(() => show.current(), [answer, marks, log, name]);
-  const key = (event: KeyboardEvent) => {
-    const one = chart.current;
-    const acts: Record<string, () => void> = { ArrowLeft: () => one?.step(-1), ArrowRight: () => one?.step(1), PageUp: () => one?.step(-20),
-      PageDown: () => one?.step(20), Home: () => one?.step(-1e9), End: () => one?.step(1e9), "+": () => one?.zoom(0.5), "-": () => one?.zoom(2),
-      "0": () => zoom?.({ from: null, to: null }) };
-    if (!acts[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    acts[event.key]!();
-  };
+  const key = (event: KeyboardEvent) => press_chart(event, { chart: chart.current, at, marks, whole: () => zoom?.({ from: null, to: null }) });
   // All charts follow one cursor; the one that has it speaks.
   const mine = box.current !== null && (document.activeElement === box.current || box.current.matches(":hover"));
   const said = curves.map((curve, which) => sentence(curve, labels[which]!, answer));
@@ -124,7 +117,7 @@ export function useAsked<T>(path: string | null, turn: number, load: (path: stri
 // `more`: marks beside those of what happened; without a chosen range they are inside the one that is shown.
 export function CurvePanel({ uid, job, happened, only, around, id, title, more = [] }:
   { uid: string; job?: string | null; happened: Happened; only?: string | null; around?: number | null; id: string; title: string; more?: Mark[] }) {
-  const turn = ticks.value.get(uid) ?? 0;
+  const turn = turn_of(uid);
   const run = `/runs/${encodeURIComponent(uid)}`;
   const names = useAsked<{ items: Name[]; total: number }>(`${run}/names?limit=1000`, turn);
   const chosen = place.value.query.get("v");

@@ -3,7 +3,7 @@ import { useAsked } from "./curves";
 import { Moment } from "./parts";
 import { phase_colour, seconds_words, share_words } from "./phase_colours";
 import { useSlow } from "./slow";
-import { ticks } from "./stream";
+import { turn_of } from "./stream";
 
 interface Phases {
   started_at: string | null; ended_at: string | null; loop_start: string | null; loop_end: string | null; seconds: number | null;
@@ -34,7 +34,7 @@ function Pie({ parts, whole }: { parts: Part[]; whole: number }) {
 }
 
 export function JobTimesPanel({ uid }: { uid: string }) {
-  const turn = useSlow(ticks.value.get(uid) ?? 0);
+  const turn = useSlow(turn_of(uid));
   const { answer } = useAsked<Phases>(`/runs/${encodeURIComponent(uid)}/phases`, turn);
   if (!answer) return null;
   const parts = parts_of(answer);
@@ -54,7 +54,7 @@ export function JobTimesPanel({ uid }: { uid: string }) {
 }
 
 export function OperationsPanel({ uid }: { uid: string }) {
-  const turn = useSlow(ticks.value.get(uid) ?? 0);
+  const turn = useSlow(turn_of(uid));
   const { answer } = useAsked<Operations>(`/runs/${encodeURIComponent(uid)}/operations`, turn);
   if (!answer) return null;
   return (

@@ -16,7 +16,7 @@ import { label_of, type NodeRow, type Nodes, type Samples, type SystemAnswer } f
 import { TimeFigure, type Form } from "./time_figure";
 import { time_marks } from "./time_marks";
 import { UsagePanel } from "./usage";
-import { ticks } from "./stream";
+import { turn_of } from "./stream";
 
 const SHARE = { unit: "%", factor: 100, top: 102 };
 const FORMS: (Form & { metric: RegExp })[] = [
@@ -115,7 +115,7 @@ function Charts({ answer, node, at, point, zoom, happened }: { happened: Happene
 
 function Panels({ uid, nodes, happened }: { uid: string; nodes: Nodes; happened: Happened }) {
   const node = nodes.items.find((one) => one.node === asked("node")) ?? nodes.items[0]!;
-  const turn = useSlow(ticks.value.get(uid) ?? 0);
+  const turn = useSlow(turn_of(uid));
   const [at, point] = useState<number | null>(null);
   const fixed = asked("fix") === "true";
   const from = fixed ? null : number_of("from");
@@ -141,7 +141,7 @@ function Panels({ uid, nodes, happened }: { uid: string; nodes: Nodes; happened:
 }
 
 function Shown({ uid, happened }: { uid: string; happened: Happened }) {
-  const turn = useSlow(ticks.value.get(uid) ?? 0);
+  const turn = useSlow(turn_of(uid));
   const { answer, error } = useAsked<Nodes>(`/runs/${encodeURIComponent(uid)}/nodes`, turn);
   if (error) return error instanceof Refused && error.status === 401 ? null : <p class="fault" role="alert">{error.message}</p>;
   if (!answer) return null;

@@ -8,7 +8,7 @@ import { phase_colour, seconds_words, share_words } from "./phase_colours";
 import { place, set_query } from "./place";
 import { Head } from "./run_head";
 import { useSlow } from "./slow";
-import { ticks } from "./stream";
+import { turn_of } from "./stream";
 import { WideTable } from "./wide_table";
 
 export interface Rank {
@@ -44,7 +44,7 @@ function RankRow({ one }: { one: Rank }) {
 }
 
 function Panels({ uid }: { uid: string }) {
-  const turn = useSlow(ticks.value.get(uid) ?? 0);
+  const turn = useSlow(turn_of(uid));
   const last = LASTS.find((one) => String(one) === place.value.query.get("last")) ?? 100;
   const sort = place.value.query.get("sort") ?? "late";
   const { answer, error } = useAsked<Ranks>(`/runs/${encodeURIComponent(uid)}/ranks?last=${last}`, turn);

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { useAsked } from "./curves";
 import { phase_colour, seconds_words } from "./phase_colours";
 import { useSlow } from "./slow";
-import { ticks } from "./stream";
+import { turn_of } from "./stream";
 import { watch_theme } from "./look";
 import { StackTable } from "./wide_table";
 
@@ -101,7 +101,7 @@ function StepFigure({ steps }: { steps: Step[] }) {
 }
 
 export function StepTimesPanel({ uid, last }: { uid: string; last: number }) {
-  const turn = useSlow(ticks.value.get(uid) ?? 0);
+  const turn = useSlow(turn_of(uid));
   const { answer, error } = useAsked<{ items: Step[] }>(`/runs/${encodeURIComponent(uid)}/steps?last=${last}`, turn);
   return (
     <section class="panel" id="step-times"><h2>Time in the last {last} steps</h2>

@@ -1,14 +1,27 @@
 // What changes, as the server tells it: one stream for all windows of a browser, of which one holds it and tells the others.
 import { effect, signal } from "@preact/signals";
 import { moment } from "./past";
+import { poll_events } from "./polled";
 
 // Counts up whenever a run has changed: who shows one asks again.
 export const changed = signal(0);
 export const live = signal(false);
+// A proxy holds the stream back: events are asked for.
+export const polled = signal(false);
+const PATIENCE = 5000;  // ms that a stream may take to begin
 // By run, counts up whenever it has new values.
-export const ticks = signal<ReadonlyMap<string, number>>(new Map());
+const ticks = signal<ReadonlyMap<string, number>>(new Map());
+const refreshes = signal(0);
+// Another number: panels of this run ask again.
+export const turn_of = (uid: string): number => (ticks.value.get(uid) ?? 0) + refreshes.value;
 
-type Told = { type: "hello" | "changed" | "lost" | "anybody" } | { type: "tick"; uid: string };
+// Everything on the screen asks again.
+export function refresh(): void {
+  refreshes.value += 1;
+  changed.value += 1;
+}
+
+type Told = { type: "changed" | "lost" | "anybody" } | { type: "hello"; polled: boolean } | { type: "tick"; uid: string };
 
 let due = 0;
 function soon(): void {
@@ -19,19 +32,29 @@ function soon(): void {
 function hear(told: Told): void {
   if (document.hidden) return;
   if (told.type === "tick") ticks.value = new Map(ticks.value).set(told.uid, (ticks.value.get(told.uid) ?? 0) + 1);
-  if (told.type === "hello") live.value = true;
+  if (told.type === "hello") { live.value = true; polled.value = told.polled; }
   if (told.type === "lost") live.value = false;
   if (told.type === "hello" || told.type === "changed") soon();
 }
 
+const CHANGES = ["run", "silence", "reset"];
+
 // Gives what closes it.
 function open_stream(tell: (told: Told) => void): () => void {
   const stream = new EventSource("/api/v1/stream");
-  stream.addEventListener("hello", () => tell({ type: "hello" }));
-  for (const type of ["run", "silence", "reset"]) stream.addEventListener(type, () => tell({ type: "changed" }));
-  stream.addEventListener("tick", (event) => tell({ type: "tick", uid: (JSON.parse((event as MessageEvent<string>).data) as { uid: string }).uid }));
-  stream.onerror = () => tell({ type: "lost" });
-  return () => stream.close();
+  const take = (event: string, data: { uid?: string }) => {
+    if (CHANGES.includes(event)) tell({ type: "changed" });
+    else if (event === "tick") tell({ type: "tick", uid: data.uid! });
+  };
+  let close = () => stream.close();
+  const silent = window.setTimeout(() => {
+    stream.close();
+    close = poll_events(({ event, data }) => take(event, data), () => tell({ type: "hello", polled: true }), () => tell({ type: "lost" }));
+  }, PATIENCE);
+  stream.addEventListener("hello", () => { clearTimeout(silent); tell({ type: "hello", polled: false }); });
+  for (const type of [...CHANGES, "tick"]) stream.addEventListener(type, (event) => take(type, type === "tick" ? JSON.parse((event as MessageEvent<string>).data) : {}));
+  stream.onerror = () => { clearTimeout(silent); tell({ type: "lost" }); };
+  return () => { clearTimeout(silent); close(); };
 }
 
 // A browser has six connections for all windows of a server over HTTP/1.1: the window that has the lock holds the stream.
@@ -43,7 +66,7 @@ function share(): () => void {
   const tell = (told: Told) => { hear(told); channel.postMessage(told); };
   channel.onmessage = (event: MessageEvent<Told>) => {
     if (event.data.type !== "anybody") hear(event.data);
-    else if (holds && live.value) channel.postMessage({ type: "hello" } satisfies Told);
+    else if (holds && live.value) channel.postMessage({ type: "hello", polled: polled.value } satisfies Told);
   };
   navigator.locks.request("tocsin.stream", { signal: stop.signal }, () => new Promise<void>((done) => {
     const close = open_stream(tell);

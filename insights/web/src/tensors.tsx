@@ -14,7 +14,7 @@ import { Asked } from "./parts";
 import { place, set_queries, set_query } from "./place";
 import { Head } from "./run_head";
 import { restart_marks } from "./attempts";
-import { ticks } from "./stream";
+import { turn_of } from "./stream";
 import { useSlow } from "./slow";
 
 const STATS = ["l2", "mean", "std", "min", "max", "abs_max", "abs_mean", "zero", "negative", "nan", "posinf", "neginf"];
@@ -66,7 +66,7 @@ function Names({ names, total, selected, choose }: { names: Name[]; total: numbe
 }
 
 function Panels({ answer }: { answer: RunPage }) {
-  const turn = useSlow(ticks.value.get(answer.run.uid) ?? 0);
+  const turn = useSlow(turn_of(answer.run.uid));
   const run = `/runs/${encodeURIComponent(answer.run.uid)}`;
   const stat = STATS.includes(asked("stat")) ? asked("stat") : "l2";
   const log = asked("scale") ? asked("scale") !== "linear" : !SIGNED.has(stat);

@@ -1,6 +1,7 @@
 // Lines over time with what is read at the cursor, which all charts of a screen share; their sentences and their table.
 import { useEffect, useRef } from "preact/hooks";
 import { attempt_at, stretches_words, type Stretch } from "./attempts";
+import { press_chart } from "./chart_keys";
 import { Chart } from "./chart";
 import type { Mark } from "./marks";
 import { clock } from "./clock";
@@ -43,14 +44,7 @@ export function TimeFigure({ form, all, labels, answer, at, point, zoom, marks: 
   const key = labels.join();
   useEffect(() => { chart.current?.show(lines_of_samples(all, labels, form.factor), marks, false, answer.from, answer.to, stretches); }, [answer, key, marks, stretches]);
   useEffect(() => { chart.current?.follow(at); }, [at, answer]);
-  const press = (event: KeyboardEvent) => {
-    const one = chart.current;
-    const acts: Record<string, () => void> = { ArrowLeft: () => one?.step(-1), ArrowRight: () => one?.step(1), PageUp: () => one?.step(-20),
-      PageDown: () => one?.step(20), Home: () => one?.step(-1e9), End: () => one?.step(1e9), "+": () => one?.zoom(0.5), "-": () => one?.zoom(2), "0": () => zoom(null, null) };
-    if (!acts[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    acts[event.key]!();
-  };
+  const press = (event: KeyboardEvent) => press_chart(event, { chart: chart.current, at, marks, whole: () => zoom(null, null) });
   const said = all.map((one, which) => samples_sentence(one, labels[which]!, form.factor, form.unit, answer.width));
   return (
     <figure class="chart" id={`chart-${form.id}`} data-name={form.id}>

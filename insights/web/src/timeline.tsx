@@ -14,7 +14,7 @@ import { bar_words, lanes_sentence, type Bar, type Lane, type Spans } from "./sp
 import { StepTimesPanel } from "./step_times";
 import { type Nodes, type SystemAnswer } from "./system_data";
 import { TimeFigure } from "./time_figure";
-import { ticks } from "./stream";
+import { turn_of } from "./stream";
 import { WideTable } from "./wide_table";
 
 const LAST = 30;
@@ -108,7 +108,7 @@ function SystemStrip({ uid, view }: { uid: string; view: Spans }) {
 }
 
 function Panels({ uid }: { uid: string }) {
-  const turn = useSlow(ticks.value.get(uid) ?? 0);
+  const turn = useSlow(turn_of(uid));
   const run = `/runs/${encodeURIComponent(uid)}`;
   const view = range_of("from", "to");
   const brushed = range_of("b0", "b1");

@@ -4,7 +4,7 @@ import { ask, Refused } from "./api";
 import { useAsked } from "./curves";
 import { Command, Moment } from "./parts";
 import { useSlow } from "./slow";
-import { ticks } from "./stream";
+import { turn_of } from "./stream";
 import { amount } from "./system_data";
 import { WideTable } from "./wide_table";
 
@@ -47,7 +47,7 @@ function Row({ uid, one, several }: { uid: string; one: Trace; several: boolean 
 }
 
 export function TracesPanel({ uid }: { uid: string }) {
-  const turn = useSlow(ticks.value.get(uid) ?? 0);
+  const turn = useSlow(turn_of(uid));
   const { answer, error } = useAsked<{ items: Trace[] }>(`/runs/${encodeURIComponent(uid)}/traces`, turn);
   if (error && !(error instanceof Refused && error.status === 401)) return <section class="panel" id="traces"><h2>Traces</h2><p class="fault" role="alert">{error.message}</p></section>;
   if (!answer || answer.items.length === 0) return null;

@@ -2,7 +2,7 @@
 import { useAsked } from "./curves";
 import { useSlow } from "./slow";
 import { amount, type Worker } from "./system_data";
-import { ticks } from "./stream";
+import { turn_of } from "./stream";
 import { WideTable } from "./wide_table";
 
 interface Line {
@@ -21,7 +21,7 @@ const who = (line: Line) => {
 };
 
 export function UsagePanel({ uid, from, to }: { uid: string; from?: string; to?: string }) {
-  const turn = useSlow(ticks.value.get(uid) ?? 0);
+  const turn = useSlow(turn_of(uid));
   const query = [["from", from], ["to", to]].filter(([, value]) => value).map(([name, value]) => `${name}=${value}`).join("&");
   const { answer, error } = useAsked<{ items: Line[] }>(`/runs/${encodeURIComponent(uid)}/resources${query && `?${query}`}`, turn);
   if (error) return <section class="panel" id="usage"><h2>Resource utilization</h2><p class="fault" role="alert">{error.message}</p></section>;
