@@ -70,7 +70,7 @@ core::Result<std::unique_ptr<EventWriter>> EventWriter::open(const std::string& 
 }
 
 struct EventWriter::Statements {
-  StoreStatement put_event, put_position, put_run, first_heard, newest_issue, put_issue, end_issue,
+  StoreStatement put_event, put_position, put_run, run_began, first_heard, newest_issue, put_issue, end_issue,
       again_issue, put_report, put_told;
 };
 
@@ -94,6 +94,9 @@ EventWriter::EventWriter(std::unique_ptr<StoreDatabase> database, std::unique_pt
       " ended = CASE WHEN excluded.attempt = attempt THEN coalesce(excluded.ended, ended) ELSE"
       " excluded.ended END, heard = max(heard, excluded.heard), labels = excluded.labels,"
       " attempt = excluded.attempt WHERE excluded.attempt >= attempt");
+  // Also of an attempt before the newest: records of other producers may come before it.
+  do_->run_began =
+      database_->prepare("UPDATE run SET started = min(coalesce(started, ?1), ?1) WHERE uid = ?2");
   do_->first_heard = database_->prepare(
       "INSERT OR IGNORE INTO run VALUES (?,?,?,'started',NULL,NULL,NULL,0,NULL,NULL,?,'{}')");
   do_->newest_issue = database_->prepare(
@@ -217,6 +220,8 @@ void EventWriter::saw(const KeptRecord& kept, const core::JobEvent& job) {
   do_->put_run.bind(8, std::int64_t{job.world_size}).bind(9, micros(job.started_at));
   do_->put_run.bind(10, micros(job.ended_at)).bind(11, micros(job.time));
   do_->put_run.bind(12, std::string_view(labels_json(job.labels))).run();
+  if (job.started_at)
+    do_->run_began.bind(1, micros(job.started_at)).bind(2, std::string_view(run)).run();
   note_run(job.run.uid);
 }
 

@@ -19,6 +19,7 @@ AGENT = 0xFFFFFFFF
 SECOND = 1_000_000_000
 # number: (world size, steps, seconds after the begin, outcome, exit code)
 ATTEMPTS = {1: (1, range(0, 80), (0, 40), "failed", 3), 2: (2, range(50, 140), (60, 105), "completed", 0)}
+BEFORE = 0.5  # seconds that the first step of an attempt took
 CORE, GPU = "system.cpu.utilization{cpu.logical_number=0,cpu.mode=idle}", "hw.gpu.utilization{hw.id=GPU-a}"
 
 
@@ -34,8 +35,11 @@ def of_attempt(number, begin):
                                time=begin + int(seconds * SECOND), sequence=sequence)
         yield wire.encode_dictionary(head(0, first), [{"type": 4, "name": name}, {"type": 2, "dtype": 2, "role": wire.ROLES["loss"], "name": "loss"}])
         yield wire.encode_lifecycle(head(0, first), {"event": "start", "job": "resumed", "launch": f"l{number}", "node": "n1", "labels": {}, "worker": name})
+        began = first + 1 - BEFORE
         for step in steps:
             at = first + 1 + (last - first - 2) * (step - steps[0]) / len(steps)
+            yield wire.encode_frame(head(step, at), wire.STEP_END, [{"step": step, "global_step": step, "start": begin + int(began * SECOND), "end": begin + int(at * SECOND)}])
+            began = at
             yield wire.encode_frame(head(step, at), wire.SCALAR, [{"name": wire.xxh64("loss"), "step": step, "global_step": step,
                                                                         "time": begin + int(at * SECOND), "value": 1.0 / (1 + step), "meta": 5 << 8}])
         yield wire.encode_lifecycle(head(steps[-1], last), {"event": "end", "outcome": outcome, "exit_code": exit_code})
@@ -162,4 +166,41 @@ def test_u17_u24_restarts_and_issues_are_marks_over_time_and_on_the_map_of_cores
     assert axe.faults(page, "marks of cores") == {} and (width > 390 or narrow.troubles(page) == [])
     page.click("#node-charts .marks-of button:has-text('issues')")
     assert wait_for(lambda: ink(page, "#cores .cells", "--bad", 16, 48) == 0, 10), "the same switch"
+    context.close()
+
+
+@pytest.mark.parametrize("width,theme", [(1440, "light"), (390, "dark")])
+def test_what_the_run_was_doing_when_is_a_band_with_its_interruption(resumed, browser, width, theme):
+    one, _ = resumed
+    told = asked(one, f"/api/v1/runs/{RUN_TEXT}/phases")
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
+    axe.bring(context)
+    page = context.new_page()
+    page.goto(f"{base_of(one)}/runs/{RUN_TEXT}")
+    page.wait_for_selector("[data-name=loss] canvas")
+
+    def there():
+        page.evaluate("() => { window.scrollTo(0, document.body.scrollHeight); }")
+        page.wait_for_timeout(50)
+        return page.locator(".job-band i").count() == 5
+    assert wait_for(there, 20), str((told, page.inner_html("#job-times") if page.locator("#job-times").count() else page.inner_text("main")[-300:]))[:1800]
+    blocks = page.evaluate("[...document.querySelectorAll('.job-band i')].map((one) => [one.dataset.kind, Number(one.dataset.seconds), one.getBoundingClientRect().width])")
+    assert [kind for kind, _, _ in blocks] == ["initialization", "loop", "interrupted", "loop", "finalization"]
+    loops = [(first + 1 - BEFORE, first + 1 + (last - first - 2) * (len(steps) - 1) / len(steps)) for _, steps, (first, last), _, _ in ATTEMPTS.values()]
+    assert [long for _, long, _ in blocks][1:4] == pytest.approx([loops[0][1] - loops[0][0], loops[1][0] - loops[0][1], loops[1][1] - loops[1][0]], abs=0.01)
+    seconds = {name: sum(long for kind, long, _ in blocks if kind == of) for of, name in
+               (("initialization", "initialization"), ("loop", "training_loop"), ("interrupted", "interrupted"), ("finalization", "finalization"))}
+    assert seconds == pytest.approx({name: told[name] for name in seconds}, abs=0.01)
+    whole = sum(long for _, long, _ in blocks)
+    for kind, long, wide in blocks:  # as wide as long, but for blocks too short to be seen
+        assert wide == pytest.approx(long / whole * sum(wide for _, _, wide in blocks), rel=0.1) or wide <= 8, kind
+    said = page.get_attribute(".job-band", "aria-label")
+    assert "Training loop of attempt 2" in said and "Interrupted" in said
+    page.locator(".job-band").scroll_into_view_if_needed()
+    page.screenshot(path=ROOT / "build" / "screens" / f"job-band-{width}-{theme}.png")
+    assert axe.faults(page, "job band") == {} and (width > 390 or narrow.troubles(page) == [])
+    page.click(".job-band .interrupted")
+    page.wait_for_url("**/nodes?from=*&to=*")
+    begin, end = (int(page.url.split(f"{name}=")[1].split("&")[0]) for name in ("from", "to"))
+    assert (end - begin) / 1000 == pytest.approx(seconds["interrupted"], abs=0.01)
     context.close()

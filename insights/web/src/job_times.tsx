@@ -1,12 +1,13 @@
 // How the time of a run divides: initialization, training loop, finalization; and which operations took most of it.
 import { useAsked } from "./curves";
+import { JobBand, type JobTimes } from "./job_band";
 import { Moment } from "./parts";
 import { phase_colour, seconds_words, share_words } from "./phase_colours";
 import { useSlow } from "./slow";
 import { turn_of } from "./stream";
 
-interface Phases {
-  started_at: string | null; ended_at: string | null; loop_start: string | null; loop_end: string | null; seconds: number | null;
+interface Phases extends JobTimes {
+  loop_start: string | null; loop_end: string | null; seconds: number | null;
   initialization: number | null; training_loop: number | null; interrupted: number; finalization: number | null;
 }
 interface Operation { device: string; name: string; calls: number; seconds: number; share: number }
@@ -43,6 +44,7 @@ export function JobTimesPanel({ uid }: { uid: string }) {
   const running = <span class="dim">running</span>;
   return (
     <section class="panel" id="job-times"><h2>Time of the job</h2>
+      <JobBand uid={uid} answer={answer} />
       {whole > 0 && <div class="pie-row"><Pie parts={parts} whole={whole} />
         <ul class="lines">{parts.map((one) => <li key={one.name} data-part={one.word}><i class="swatch" style={{ background: phase_colour(one.name) }} /> {one.word}: {seconds_words(one.seconds)}, {share_words(one.seconds / whole)}</li>)}</ul></div>}
       {answer.loop_start === null && <p class="dim">No step has ended: how the time divides is not known.</p>}
@@ -59,7 +61,7 @@ export function OperationsPanel({ uid }: { uid: string }) {
   if (!answer) return null;
   return (
     <section class="panel" id="operations"><h2>Operations that take most time</h2>
-      {answer.items.length === 0 && <p class="dim">No operation was told: they are the spans of the tracks <code>op.gpu/N</code> and <code>op.cpu</code>. A trace of some steps is made by <code>tocsin capture {uid} --trace 2</code> and opens in Perfetto.</p>}
+      {answer.items.length === 0 && <p class="dim">This run has sent no operations: spans of the tracks <code>op.gpu/N</code> and <code>op.cpu</code>. <code>tocsin capture {uid} --trace 2</code> makes a trace of its next two steps, which Perfetto opens.</p>}
       {["GPU", "CPU"].map((device) => answer.items.filter((one) => one.device === device)).filter((all) => all.length > 0).map((all) => (
         <table class="grid narrow" key={all[0]!.device}><caption>{all[0]!.device}</caption><thead><tr><th scope="col">operation</th><th scope="col">share</th><th scope="col">time</th><th scope="col">calls</th></tr></thead>
           <tbody>{all.map((one) => <tr key={one.name} data-name={one.name}><th scope="row">{one.name}<span class="bar-of"><i style={{ flex: `0 0 ${one.share * 100}%`, background: phase_colour("forward") }} /></span></th><td>{share_words(one.share)}</td><td>{seconds_words(one.seconds)}</td><td>{one.calls}</td></tr>)}</tbody></table>))}

@@ -172,6 +172,24 @@ TEST_F(EventStoreTest, AnEndIsAnEndAndHeartbeatsTakeOneRow) {
   EXPECT_EQ(ask->events_of(line->uid).size(), 3);
 }
 
+TEST_F(EventStoreTest, ARunBeganWithItsFirstAttemptWhateverCameFirst) {
+  auto store = writer();
+  core::JobEvent second = job(core::JobPhase::started, kNoon + 60s, 1);
+  second.run.attempt = 2;
+  second.started_at = kNoon + 60s;
+  core::JobEvent first = job(core::JobPhase::started, kNoon, 1);
+  first.run.attempt = 1;
+  first.started_at = kNoon;
+  store->saw(kept(1), second);
+  store->saw(kept(2), first);
+  ASSERT_TRUE(store->commit({}));
+  const auto line = reader()->run(core::to_text(run(1)));
+  ASSERT_TRUE(line && line->started);
+  EXPECT_EQ(*line->started,
+            std::chrono::duration_cast<std::chrono::microseconds>(kNoon.time_since_epoch()).count());
+  EXPECT_EQ(line->attempt, 2);
+}
+
 TEST_F(EventStoreTest, WhatIsNotCommittedIsGoneWithItsPositions) {
   {
     auto store = writer();
