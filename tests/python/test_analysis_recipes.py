@@ -1,5 +1,6 @@
 """Blocks of docs/analysis-recipes.md run on a real run, and their numbers are those of the script that was run."""
 import re
+import time
 
 import numpy
 import pytest
@@ -17,7 +18,7 @@ def run(tmp_path_factory):
     chance = numpy.random.default_rng(5)
     hook = tocsin.watch(out=str(folder / "run1"), run="r", job="recipes", capture={"every": "1 step", "overhead": "100%", "collections": {
         name: {"every": "1 step"} for name in ("default", "weights", "labels", "predictions")}})
-    for _ in range(3):
+    for step in range(3):
         labels = chance.integers(0, 3, 60).astype("i8")
         saved = {"labels": labels, "predictions": numpy.where(chance.random(60) < 0.8, labels, (labels + 1) % 3), "latent": chance.normal(size=(60, 8)) * [
             9, 5, 1, 1, 1, 1, 1, 1], "attention": chance.dirichlet(numpy.full(6, 0.3), size=(4, 6)), "fc.weight": chance.normal(size=(5, 7)) * [
@@ -28,6 +29,7 @@ def run(tmp_path_factory):
         for feature, gain in (("age", 0.7), ("height", 0.1), ("weight", 0.2)):
             hook.log({f"feature_importance/gain/{feature}": gain})
             hook.save_tensor(f"average_shap/{feature}", numpy.array([gain, -gain]))
+        time.sleep(0.3 if step == 2 else 0)
         hook.step()
     hook.close()
     return folder, saved
@@ -39,7 +41,7 @@ def test_every_recipe_runs_and_is_right(run, monkeypatch):
     found, blocks = {}, BLOCK.findall((ROOT / "docs" / "analysis-recipes.md").read_text())
     for block in blocks:
         exec(compile(block, "docs/analysis-recipes.md", "exec"), found)  # noqa: S102
-    assert len(blocks) == 6 and found["step"] == 2
+    assert len(blocks) == 7 and found["step"] == 2
     labels, predictions = saved["labels"], saved["predictions"]
     assert found["confusion"].tolist() == [[int(((labels == true) & (predictions == said)).sum()) for said in range(3)] for true in range(3)]
     assert found["recall"].tolist() == [pytest.approx((predictions[labels == true] == true).mean()) for true in range(3)]
@@ -49,3 +51,4 @@ def test_every_recipe_runs_and_is_right(run, monkeypatch):
     assert found["ranked"] == ["age", "weight", "height"] and "feature_importance" in (folder / "importance.svg").read_text()
     assert found["contributions"] == {f"average_shap/{name}": pytest.approx(gain) for name, gain in (("age", 0.7), ("height", 0.1), ("weight", 0.2))}
     assert found["keep"].tolist() == [True, True, False, True, True]
+    assert found["at_slow_steps"][2] == pytest.approx(numpy.linalg.norm(saved["latent"])) and 1 not in found["at_slow_steps"] and found["usual"] > 0

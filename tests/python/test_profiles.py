@@ -242,6 +242,10 @@ def test_a_training_job(written):
     assert told["TrainingJobStatus"] == "Completed" and told["run"].startswith(str(RUN)) and told["TrainingEndTime"] == truth["end"]
     assert len(job.get_systems_metrics_reader().get_events((BEGIN + 1000 * MS) / 1e6, (BEGIN + 2000 * MS) / 1e6, unit="s")) == 20
     assert {row["step"] for row in job.get_framework_metrics_reader().get_events_by_step(3, 5)} == {3, 4}
+    assert job.describe() == told and create_trial(job.latest_job_debugger_artifacts_path()).run == told["run"]
+    assert job.latest_job_profiler_artifacts_path() == str(folder)
+    with pytest.raises(ValueError, match=r'export\(".*", to="tensorboard"'):
+        job.latest_job_tensorboard_artifacts_path()
     with pytest.raises(ValueError, match="no job mnist in .*digits"):
         TrainingJob("mnist", source=folder)
 

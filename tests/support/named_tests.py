@@ -8,7 +8,7 @@ TESTS = pathlib.Path(__file__).resolve().parents[1]
 
 @functools.cache
 def _sources():
-    folders = ("contract", "e2e", "integration", "simulation", "tools", "unit")
+    folders = ("contract", "e2e", "integration", "python", "simulation", "tools", "unit")
     return "\n".join(path.read_text() for folder in folders for path in (TESTS / folder).rglob("*") if path.suffix in (".py", ".cc"))
 
 

@@ -64,6 +64,21 @@ class TrainingJob:
         return {"TrainingJobName": self.trial.job, "run": self.trial.run, "TrainingJobStatus": "Completed" if self.trial.loaded_all_steps else "InProgress",
                 "TrainingStartTime": start, "TrainingEndTime": end, "workers": self.trial.workers(), "path": self.path}
 
+    def describe(self) -> Dict[str, Any]:
+        """The same, under the estimator's name for it."""
+        return self.describe_training_job()
+
+    def latest_job_debugger_artifacts_path(self) -> str:
+        """What ``create_trial`` opens. A run has one recording: tensors, samples and spans lie in it together."""
+        return self.path
+
+    def latest_job_profiler_artifacts_path(self) -> str:
+        return self.path
+
+    def latest_job_tensorboard_artifacts_path(self) -> str:
+        """Raises ValueError: event files are written by ``export``, wherever it is told."""
+        raise ValueError(f'a recording holds no event files: tocsin.analysis.export("{self.path}", to="tensorboard", path="events") writes them')
+
     def get_systems_metrics_reader(self) -> MetricsReader:
         return MetricsReader(self.trial, "system")
 
