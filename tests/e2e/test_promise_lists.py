@@ -21,5 +21,14 @@ def test_what_alertmanager_lacks_is_shown_by_tests_that_are_there(letter, count)
         assert [name for name in named(shown) if not is_there(name)] == [], number
 
 
+@pytest.mark.parametrize(("letter", "count"), [("H", 23), ("I", 17), ("J", 13), ("K", 14)])
+def test_what_the_debugger_does_is_shown_by_tests_that_are_there(letter, count):
+    found = rows("debugger.md", letter)
+    assert [number for number, _, _ in found] == [f"{letter}{number}" for number in range(1, count + 1)]
+    for number, _, shown in [*found, *rows("debugger.md", "LM")]:
+        assert named(shown), f"{number}: no test"
+        assert [name for name in named(shown) if not is_there(name)] == [], number
+
+
 def test_a_name_of_no_test_is_found_out():
     assert not is_there("test_of_a_promise_that_nobody_" + "keeps") and is_there("test_a_name_of_no_test_is_found_out")
