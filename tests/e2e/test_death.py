@@ -1,5 +1,6 @@
 """A trainer that is killed says no last word: the agent on its node saw the process, and people are told by default."""
 import os
+import pathlib
 import signal
 import subprocess
 import sys
@@ -97,6 +98,20 @@ def test_an_exit_with_an_error_is_a_failed_job(server, tmp_path, people):
     assert trainer.wait(30) == 3
     alert = wait_until_told(people, "job_failed", 15)[0]
     assert alert["labels"]["job"] == "mortal"
+
+
+def test_the_message_about_a_failed_job_says_what_was_raised_and_where(server, tmp_path, people):
+    journal = tmp_path / "journal"
+    one = server(CONFIG.format(journal=journal, url=people.url))
+    one.wait_for("ready")
+    script = SCRIPT.replace("time.sleep(0.02)", "time.sleep(0.02)\n    if step == 30: raise RuntimeError('CUDA out of memory. Tried to allocate 2.00 GiB.\\nmore')")
+    trainer = start(tmp_path, journal, script)
+    assert trainer.wait(30) == 1
+    (path,) = {pathlib.Path(one) for one in trainer.args if str(one).endswith(".py")}
+    line = next(number for number, text in enumerate(path.read_text().splitlines(), 1) if "raise RuntimeError" in text)
+    alert = wait_until_told(people, "job_failed", 15)[0]
+    wanted = f"mortal failed with exit code 1: RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB. ({path.name}:{line} in <module>) (worker_0)."
+    assert alert["annotations"]["summary"] == wanted, alert["annotations"]
 
 
 def test_a_job_that_completes_alarms_nobody(server, tmp_path, people):

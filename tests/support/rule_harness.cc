@@ -90,8 +90,11 @@ OwnedFrame FakeWorker::heartbeat(std::string_view extra) {
   return lifecycle(R"({"event":"heartbeat")" + std::string(extra) + "}");
 }
 
-OwnedFrame FakeWorker::end(std::string_view outcome) {
-  return lifecycle(R"({"event":"end","outcome":")" + std::string(outcome) + R"(","exit_code":0})");
+OwnedFrame FakeWorker::end(std::string_view outcome, std::string_view error) {
+  const std::string said = error.empty()
+                               ? R"(,"exit_code":0})"
+                               : R"(,"exit_code":1,"error":)" + core::to_json(core::Value(std::string(error))) + "}";
+  return lifecycle(R"({"event":"end","outcome":")" + std::string(outcome) + "\"" + said);
 }
 
 OwnedFrame FakeWorker::summary(core::Mode mode, std::int64_t step,

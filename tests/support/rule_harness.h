@@ -98,7 +98,7 @@ class FakeWorker {
 
   OwnedFrame start(std::string_view extra = {});
   OwnedFrame heartbeat(std::string_view extra = {});
-  OwnedFrame end(std::string_view outcome = "completed");
+  OwnedFrame end(std::string_view outcome = "completed", std::string_view error = "");
   OwnedFrame summary(core::Mode mode, std::int64_t step, const std::vector<core::SummaryRow>& rows,
                      const std::vector<Statistic>& statistics = {},
                      const std::vector<Vector>& vectors = {});

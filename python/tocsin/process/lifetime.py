@@ -7,6 +7,7 @@ import time
 from typing import Any, Dict, Optional
 
 from .child_end import ChildEnd
+from .error_words import words_of
 
 EXIT_STOPPED = 77
 
@@ -70,7 +71,7 @@ def ending_of(kind: Any, error: Any) -> Dict[str, Any]:
         return ending_with(code, error.__context__)
     if issubclass(kind, KeyboardInterrupt):
         return {"outcome": "interrupted"}
-    return {"outcome": "failed", "error": f"{kind.__name__}: {error}"[:500]}
+    return {"outcome": "failed", "error": words_of(error) if isinstance(error, BaseException) else f"{kind.__name__}: {error}"[:500]}
 
 
 def ending_with(code: int, cause: Any = None) -> Dict[str, Any]:
@@ -78,7 +79,7 @@ def ending_with(code: int, cause: Any = None) -> Dict[str, Any]:
     outcome = {0: "completed", EXIT_STOPPED: "stopped_by_rule"}.get(code, "failed")
     ending: Dict[str, Any] = {"outcome": outcome, "exit_code": code}
     if outcome == "failed" and isinstance(cause, Exception):  # torch.multiprocessing ends a rank so
-        ending["error"] = f"{type(cause).__name__}: {cause}"[:500]
+        ending["error"] = words_of(cause)
     return ending
 
 

@@ -4,6 +4,7 @@
 
 #include "rules/engine/issues/preflight.h"
 #include "rules/engine/issues/standing.h"
+#include "rules/engine/jobs/failure.h"
 #include "rules/engine/memory/thinning.h"
 #include "rules/engine/partition/script_alert.h"
 
@@ -25,6 +26,7 @@ void LifecycleFrames::on_lifecycle(const Turn& turn, Run& run, std::uint32_t num
       if (body.event == core::LifecycleEvent::end) {
         const bool known = body.outcome != "unknown" || !body.exit_code;
         run.job.worsen(known ? body.outcome : Job::outcome_of(body.exit_code), body.exit_code);
+        note_error(run.job, worker.name, body);
       }
       run.job.ended_at = std::max(run.job.ended_at, header.time);
       steps_.advance(turn, run);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rules/engine/compare/families.h"
+#include "rules/engine/jobs/failure.h"
 
 namespace tocsin::rules {
 namespace {
@@ -181,12 +182,7 @@ void Ends::tell_end(const Turn& turn, Run& run, const std::string& outcome) {
   Finding finding;
   if (outcome == "failed") {
     ++stats_.failed_jobs;
-    finding.observed = {"exit_code", static_cast<double>(run.job.exit_code.value_or(0))};
-    finding.titled("job", Verb::has, "failed")
-        .says(job + " failed" +
-              (run.job.exit_code ? " with exit code " + std::to_string(*run.job.exit_code) : "") +
-              ".");
-    own_.raise(turn, run, Operational::job_failed, kNoRoster, time, std::move(finding));
+    own_.raise(turn, run, Operational::job_failed, kNoRoster, time, failure_of(run.job));
   } else if (outcome == "lost" || outcome == "unknown") {
     ++stats_.lost_jobs;
     finding.titled("job", Verb::is, outcome == "lost" ? "lost" : "over without a known end");

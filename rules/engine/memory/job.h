@@ -36,6 +36,8 @@ struct Job {
   bool lost = false;    // ended because nothing was heard any more: may be heard of again
   std::string outcome;  // of the worst `end` so far
   std::optional<int> exit_code;
+  std::string error;         // what the first process that failed with an error said of it
+  std::string failed_first;  // which one that was
   std::string name;
   std::string platform = "local";
   core::Value platform_ref;  // the platform's own identity of it

@@ -76,6 +76,33 @@ TEST(Operational, ADeathWithACodeIsAFailedJob) {
   EXPECT_EQ(issues_of(rule.resolved(), "job_failed")[0].run.attempt, 1U);
 }
 
+TEST(Operational, AFailedJobSaysWhatTheFirstProcessRaised) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker first;
+  FakeWorker second;
+  first.header.world_size = second.header.world_size = 2;
+  second.header.rank = 1;
+  rule.feed(first.start()).feed(second.start());
+  const std::string long_text(900, 'x');
+  rule.feed(second.end("failed", "RuntimeError: CUDA out of memory. (train.py:38 in step)\nmore"))
+      .feed(first.end("failed", "DistBackendError: " + long_text));
+  const auto issues = issues_of(rule.firing(), "job_failed");
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_TRUE(
+      issues[0].summary.ends_with(" failed with exit code 1: RuntimeError: CUDA out of memory. "
+                                  "(train.py:38 in step) (worker_1)."))
+      << issues[0].summary;
+}
+
+TEST(Operational, AnErrorWithoutAnEndIsCut) {
+  RuleHarness rule = RuleHarness::of("exploding_tensor");
+  FakeWorker worker;
+  rule.feed(worker.start()).feed(worker.end("failed", std::string(5000, 'x')));
+  const auto issues = issues_of(rule.firing(), "job_failed");
+  ASSERT_EQ(issues.size(), 1U);
+  EXPECT_LT(issues[0].summary.size(), 400U);
+}
+
 TEST(Operational, ADeathNobodyKnowsMoreOfIsALostJobUntilTheCodeIsKnown) {
   RuleHarness rule = RuleHarness::of("exploding_tensor");
   FakeWorker worker;
