@@ -36,8 +36,11 @@ struct Job {
   bool lost = false;    // ended because nothing was heard any more: may be heard of again
   std::string outcome;  // of the worst `end` so far
   std::optional<int> exit_code;
-  std::string error;         // what the first process that failed with an error said of it
-  std::string failed_first;  // which one that was
+  // What the first process that failed with an error said of it, and which one that was. No part of
+  // the state: that would lose the families of older programs. After a restart between the first
+  // end and the last one it is not known, and the message does without.
+  std::string error;
+  std::string failed_first;
   std::string name;
   std::string platform = "local";
   core::Value platform_ref;  // the platform's own identity of it

