@@ -70,8 +70,8 @@ core::Result<std::unique_ptr<EventWriter>> EventWriter::open(const std::string& 
 }
 
 struct EventWriter::Statements {
-  StoreStatement put_event, put_position, put_run, run_began, first_heard, newest_issue, put_issue, end_issue,
-      again_issue, put_report, put_told;
+  StoreStatement put_event, put_position, put_run, run_began, first_heard, newest_issue, put_issue,
+      end_issue, again_issue, put_report, put_told;
 };
 
 EventWriter::EventWriter(std::unique_ptr<StoreDatabase> database, std::unique_ptr<StoreLock> lock)

@@ -2,11 +2,14 @@
 import json
 import re
 
-from tests.e2e.test_complaints import LOSS, base_of, ended, going, opened, shown  # noqa: F401  fixtures
+from tests.e2e import test_complaints
+from tests.e2e.test_complaints import LOSS, opened, shown
 from tests.e2e.test_curves import CONFIG, train
 from tests.support.hook_support import wait_for
 from tests.support.oidc_proxy import OidcProxy
 from tests.support.patience import patience
+
+ended = test_complaints.ended  # a fixture
 
 PROXIED = "auth: {{proxy: {{trusted: [127.0.0.1/32], user_header: X-Forwarded-User, groups_header: X-Forwarded-Groups, secret_file: {file}, roles: {{ml-oncall: operator}}}}}}, "
 SECRET = "between-the-two-of-us-0123456789"
@@ -54,7 +57,7 @@ def test_a_server_that_ends_is_told_also_where_events_are_asked_for(server, brow
         page.context.close()
 
 
-def test_refresh_asks_for_every_panel_of_a_screen_again(ended, browser):  # noqa: F811
+def test_refresh_asks_for_every_panel_of_a_screen_again(ended, browser):
     one, uid = ended
     page = opened(browser, one, f"/runs/{uid}")
     page.wait_for_load_state("networkidle", timeout=1000 * patience(20))
@@ -82,7 +85,7 @@ def range_of(page):
     return {name: int(value) for name, value in re.findall(r"[?&](from|to)=(\d+)", page.url)}
 
 
-def test_letters_zoom_and_move_the_chart_in_the_window(ended, browser):  # noqa: F811
+def test_letters_zoom_and_move_the_chart_in_the_window(ended, browser):
     one, uid = ended
     page = opened(browser, one, f"/runs/{uid}?from=1000&to=2000")
     page.keyboard.press("w")
@@ -112,7 +115,7 @@ def test_letters_zoom_and_move_the_chart_in_the_window(ended, browser):  # noqa:
     page.context.close()
 
 
-def test_brackets_read_the_chart_at_its_marks(ended, browser):  # noqa: F811
+def test_brackets_read_the_chart_at_its_marks(ended, browser):
     one, uid = ended
     page = opened(browser, one, f"/runs/{uid}")
     page.wait_for_selector("#curves .marks li")

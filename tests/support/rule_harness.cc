@@ -91,9 +91,9 @@ OwnedFrame FakeWorker::heartbeat(std::string_view extra) {
 }
 
 OwnedFrame FakeWorker::end(std::string_view outcome, std::string_view error) {
-  const std::string said = error.empty()
-                               ? R"(,"exit_code":0})"
-                               : R"(,"exit_code":1,"error":)" + core::to_json(core::Value(std::string(error))) + "}";
+  const std::string said = error.empty() ? R"(,"exit_code":0})"
+                                         : R"(,"exit_code":1,"error":)" +
+                                               core::to_json(core::Value(std::string(error))) + "}";
   return lifecycle(R"({"event":"end","outcome":")" + std::string(outcome) + "\"" + said);
 }
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "rules/engine/issues/failure.h"
 #include "rules/engine/issues/preflight.h"
 #include "rules/engine/issues/standing.h"
-#include "rules/engine/jobs/failure.h"
 #include "rules/engine/memory/thinning.h"
 #include "rules/engine/partition/script_alert.h"
 

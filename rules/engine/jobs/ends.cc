@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "rules/engine/compare/families.h"
-#include "rules/engine/jobs/failure.h"
+#include "rules/engine/issues/failure.h"
 
 namespace tocsin::rules {
 namespace {

@@ -185,8 +185,9 @@ TEST_F(EventStoreTest, ARunBeganWithItsFirstAttemptWhateverCameFirst) {
   ASSERT_TRUE(store->commit({}));
   const auto line = reader()->run(core::to_text(run(1)));
   ASSERT_TRUE(line && line->started);
-  EXPECT_EQ(*line->started,
-            std::chrono::duration_cast<std::chrono::microseconds>(kNoon.time_since_epoch()).count());
+  EXPECT_EQ(
+      *line->started,
+      std::chrono::duration_cast<std::chrono::microseconds>(kNoon.time_since_epoch()).count());
   EXPECT_EQ(line->attempt, 2);
 }
 

@@ -1,4 +1,4 @@
-#include "rules/engine/jobs/failure.h"
+#include "rules/engine/issues/failure.h"
 
 #include <string_view>
 
