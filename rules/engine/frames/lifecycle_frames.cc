@@ -26,7 +26,7 @@ void LifecycleFrames::on_lifecycle(const Turn& turn, Run& run, std::uint32_t num
       if (body.event == core::LifecycleEvent::end) {
         const bool known = body.outcome != "unknown" || !body.exit_code;
         run.job.worsen(known ? body.outcome : Job::outcome_of(body.exit_code), body.exit_code);
-        note_error(run.job, worker.name, body);
+        note_error(run, worker.name, body);
       }
       run.job.ended_at = std::max(run.job.ended_at, header.time);
       steps_.advance(turn, run);

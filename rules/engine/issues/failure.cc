@@ -20,13 +20,15 @@ std::string_view in_short(std::string_view error) {
 
 }  // namespace
 
-void note_error(Job& job, const std::string& worker, const core::Lifecycle& body) {
+void note_error(Run& run, const std::string& worker, const core::Lifecycle& body) {
+  Job& job = run.job;
   if (!job.error.empty() || body.error.empty() || body.outcome != "failed") return;
   job.error = core::cut_utf8(body.error, kMostKept);
   job.failed_first = worker;
 }
 
-Finding failure_of(const Job& job) {
+Finding failure_of(const Run& run) {
+  const Job& job = run.job;
   Finding out;
   out.observed = {"exit_code", static_cast<double>(job.exit_code.value_or(0))};
   std::string said = (job.name.empty() ? "The job" : job.name) + " failed";

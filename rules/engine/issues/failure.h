@@ -5,14 +5,14 @@
 
 #include "core/lifecycle.h"
 #include "rules/contract/finding.h"
-#include "rules/engine/memory/job.h"
+#include "rules/engine/memory/run.h"
 
 namespace tocsin::rules {
 
 /// Keeps what `worker` said, if it failed with an error and is the first that did.
-void note_error(Job& job, const std::string& worker, const core::Lifecycle& body);
+void note_error(Run& run, const std::string& worker, const core::Lifecycle& body);
 
 /// "digits failed with exit code 1: RuntimeError: CUDA out of memory (worker_3)." The whole text is the value `error`.
-Finding failure_of(const Job& job);
+Finding failure_of(const Run& run);
 
 }  // namespace tocsin::rules

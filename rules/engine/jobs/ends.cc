@@ -182,7 +182,7 @@ void Ends::tell_end(const Turn& turn, Run& run, const std::string& outcome) {
   Finding finding;
   if (outcome == "failed") {
     ++stats_.failed_jobs;
-    own_.raise(turn, run, Operational::job_failed, kNoRoster, time, failure_of(run.job));
+    own_.raise(turn, run, Operational::job_failed, kNoRoster, time, failure_of(run));
   } else if (outcome == "lost" || outcome == "unknown") {
     ++stats_.lost_jobs;
     finding.titled("job", Verb::is, outcome == "lost" ? "lost" : "over without a known end");
