@@ -1,11 +1,11 @@
 #include "insights/series/column_codec.h"
 
-#include <zlib.h>
-
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <utility>
+
+#include "insights/series/deflated_bytes.h"
 
 namespace tocsin::insights {
 namespace {
@@ -67,21 +67,9 @@ void unshuffle(const std::string& from, std::size_t count, std::size_t width, ch
   }
 }
 
-std::string deflated(const std::string& bytes) {
-  uLongf size = compressBound(static_cast<uLong>(bytes.size()));
-  std::string out(size, '\0');
-  compress2(reinterpret_cast<Bytef*>(out.data()), &size,
-            reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uLong>(bytes.size()), 1);
-  out.resize(size);
-  return out;
-}
 std::optional<std::string> inflated(std::string_view bytes, std::size_t size) {
   std::string out(size, '\0');
-  uLongf got = static_cast<uLongf>(size);
-  const int code =
-      uncompress(reinterpret_cast<Bytef*>(out.data()), &got,
-                 reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uLong>(bytes.size()));
-  if (code != Z_OK || got != size) return std::nullopt;
+  if (!inflate_to(bytes, out.data(), size)) return std::nullopt;
   return out;
 }
 
@@ -94,20 +82,19 @@ bool all_equal(const std::vector<std::uint64_t>& words) {
 
 void put_words(std::string& out, const std::vector<std::uint64_t>& words, bool pack) {
   const auto* bytes = reinterpret_cast<const char*>(words.data());
-  std::string body;
-  Packing how = Packing::plain;
-  if (all_equal(words)) {
-    how = Packing::constant;
-    body.assign(bytes, kWord);
+  const bool constant = all_equal(words);
+  put_number(out, constant ? Packing::constant : pack ? Packing::shuffled : Packing::plain);
+  const std::size_t before = out.size();
+  put_number(out, std::uint32_t{0});  // its size, when it is known
+  if (constant) {
+    out.append(bytes, kWord);
   } else if (pack) {
-    how = Packing::shuffled;
-    body = deflated(shuffled(bytes, words.size(), kWord));
+    append_deflated(shuffled(bytes, words.size(), kWord), out);
   } else {
-    body.assign(bytes, words.size() * kWord);
+    out.append(bytes, words.size() * kWord);
   }
-  put_number(out, how);
-  put_number(out, static_cast<std::uint32_t>(body.size()));
-  out += body;
+  const auto size = static_cast<std::uint32_t>(out.size() - before - sizeof(std::uint32_t));
+  std::memcpy(out.data() + before, &size, sizeof size);
 }
 
 std::optional<std::vector<std::uint64_t>> take_words(RestOfBytes& rest, std::size_t count) {
@@ -261,8 +248,11 @@ std::string encode_block(const Buckets& buckets, std::int64_t first, bool pack) 
   std::string out;
   put_number(out, pack ? Packing::shuffled : Packing::plain);
   put_number(out, there);
-  out += pack ? deflated(shuffled(bytes, kept.size(), sizeof(Bucket)))
-              : std::string(bytes, kept.size() * sizeof(Bucket));
+  if (pack) {
+    append_deflated(shuffled(bytes, kept.size(), sizeof(Bucket)), out);
+  } else {
+    out.append(bytes, kept.size() * sizeof(Bucket));
+  }
   return out;
 }
 
