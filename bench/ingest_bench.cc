@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <limits>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -28,11 +30,12 @@ using namespace tocsin;  // a program of one file
 constexpr std::uint32_t kWorkers = 4;
 constexpr std::size_t kTensors = 200;  // of a frame, and of a worker
 constexpr std::int64_t kSteps = 2048;
-constexpr std::int64_t kStepsOfASlice = 64;      // frames that are in memory at once
-constexpr std::int64_t kSlicesOfPlain = 4;       // the baseline has enough of them
-constexpr std::int64_t kStepsOfALive = 4;        // that a second brings
-constexpr std::int64_t kSlicesOfLive = 12;       // in which each series closes a chunk
-constexpr std::size_t kRowsOfACommit = 100'000;  // as app/api/curves_feed.cc, which catches up
+constexpr std::int64_t kStepsOfASlice = 64;  // frames that are in memory at once
+constexpr std::int64_t kSlicesOfPlain = 4;   // the baseline has enough of them
+constexpr std::int64_t kStepsOfALive = 4;    // that a second brings
+constexpr std::int64_t kSlicesOfLive = 12;   // in which each series closes a chunk
+constexpr std::size_t kBytesOfACommit = std::size_t{16}
+                                        << 20U;  // app/api/curves_feed.cc, which catches up
 constexpr double kValuesOfARow = 12;
 constexpr double kValuesOfASlice = kValuesOfARow * kWorkers * kTensors * kStepsOfASlice;
 constexpr std::int64_t kBegin = 1'700'000'000'000'000'000;
@@ -238,15 +241,16 @@ class Curves {
     store_ = std::move(*made);
   }
 
-  /// A commit waits for `most` rows.
-  void take(const std::vector<std::string>& frames, std::size_t most) {
+  /// A commit waits for so many rows, or as long as memory allows.
+  void take(const std::vector<std::string>& frames,
+            std::size_t most = std::numeric_limits<std::size_t>::max()) {
     const double before = cpu_seconds();
     decode(frames, json_, [&](const core::FrameView& frame, const core::FrameBody& body) {
       samples_.take(frame, body, core::Duration{}, *store_);
       spans_.take(frame, body, *store_);
       insights::fold_frame(frame, body, *store_);
       ++next_;
-      if (store_->waiting() >= most) commit();
+      if (store_->waiting() >= most || store_->waiting_bytes() >= kBytesOfACommit) commit();
     });
     seconds_ += cpu_seconds() - before;
   }
@@ -287,12 +291,12 @@ int main() {
     DecodeOnly alone;
     PlainRows plain(folder / "plain.db");
     Curves curves(folder / "curves.db");
-    curves.take(producer.names(), kRowsOfACommit);
+    curves.take(producer.names());
     for (std::int64_t step = 0; step < kSteps; step += kStepsOfASlice) {
       const auto frames = producer.steps(step, kStepsOfASlice);
       alone.take(frames);
       if (step < kSlicesOfPlain * kStepsOfASlice) plain.take(frames);
-      curves.take(frames, kRowsOfACommit);
+      curves.take(frames);
     }
     curves.settle();
     const double slices = static_cast<double>(kSteps) / kStepsOfASlice;
@@ -315,7 +319,7 @@ int main() {
 
     Producer slow("live");
     Curves live(folder / "live.db");
-    live.take(slow.names(), kRowsOfACommit);
+    live.take(slow.names());
     for (std::int64_t at = 0; at < kSlicesOfLive; ++at)
       live.take(slow.steps(at * kStepsOfASlice, kStepsOfASlice),
                 kStepsOfALive * kWorkers * kTensors);

@@ -25,12 +25,12 @@ constexpr auto kCommitAtMost = 1s;  // from the first record on
 // A commit costs a line and a page of each series that it has something of: what comes little by little shares
 // one. What comes behind a rest is committed at once.
 constexpr auto kCommitApart = 100ms;
-constexpr std::size_t kRecordsOfACommit = 4096;  // or so many records
-constexpr std::size_t kRowsOfACommit = 100'000;  // or so many rows, which wait in memory
-constexpr std::size_t kRecordsOfAPoll = 64;      // of at most 1 MiB
-constexpr std::size_t kCurvesForgotten = 20;     // runs of one turn
-constexpr auto kDropOldEvery = 10min;            // from the end of one round to the next
-constexpr std::size_t kDroppedOfATurn = 128;     // chunks and series that are looked at
+constexpr std::size_t kRecordsOfACommit = 32'768;  // or so many records, which are done with
+constexpr std::size_t kBytesOfACommit = std::size_t{16} << 20U;  // or so much that waits in memory
+constexpr std::size_t kRecordsOfAPoll = 64;                      // of at most 1 MiB
+constexpr std::size_t kCurvesForgotten = 20;                     // runs of one turn
+constexpr auto kDropOldEvery = 10min;         // from the end of one round to the next
+constexpr std::size_t kDroppedOfATurn = 128;  // chunks and series that are looked at
 
 }  // namespace
 
@@ -183,7 +183,7 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
     std::size_t taken = 0;
     bool all = false;
     // A commit is of what came together, and of what came while that was read.
-    while (!all && taken < kRecordsOfACommit && store_.waiting() < kRowsOfACommit &&
+    while (!all && taken < kRecordsOfACommit && store_.waiting_bytes() < kBytesOfACommit &&
            feed_.clock_.monotonic() - begun < kCommitAtMost) {
       const auto read =
           (*source)->poll(taken == 0 ? 100ms : until_next_commit(), kRecordsOfAPoll, take);

@@ -115,6 +115,8 @@ class SeriesWriter {
   [[nodiscard]] const std::set<core::RunUid>& changed() const { return changed_; }
   /// Rows that were seen since the last commit: whoever reads much commits before they are too many.
   [[nodiscard]] std::size_t waiting() const { return waiting_.rows(); }
+  /// What these take in memory, about.
+  [[nodiscard]] std::size_t waiting_bytes() const { return waiting_.bytes(); }
   /// Values that were left out since the opening, because a run has too many series.
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
 

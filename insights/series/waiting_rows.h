@@ -43,6 +43,7 @@ class WaitingRows {
   }
 
   [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return words_.size() * sizeof words_[0]; }
   /// Chains that are not empty are none any more.
   void clear() {
     rows_ = 0;

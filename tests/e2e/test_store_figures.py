@@ -10,6 +10,7 @@ import time
 import urllib.parse
 import urllib.request
 
+from tests.support.journal import append
 from tests.support.program import BUILD, ROOT
 from tests.support.receiver import wait_for
 from tests.support.written_run import WrittenRun
@@ -79,9 +80,16 @@ def test_figures_grow_with_what_is_read_and_asked(server, tmp_path):
     assert figures(one)[("query_seconds_count", "heat")] == after[("query_seconds_count", "heat")]
 
 
+class SentRun(WrittenRun):
+    """Each frame goes to a program that runs."""
+
+    def put(self, frame):
+        append(self.folder, ("telemetry", "", frame))
+
+
 def test_what_comes_little_by_little_shares_commits(server, tmp_path):
     one = started(server, tmp_path, tmp_path / "store" / "insights.db")
-    run = WrittenRun(tmp_path / "journal")
+    run = SentRun(tmp_path / "journal")
     run.loss(0, 0, 1.0)
     wait_for(lambda: figures(one)[("values_total",)] == 1, 30, "what comes alone is committed alone")
     begun, before = time.monotonic(), figures(one)[("commit_seconds_count", "curves")]
