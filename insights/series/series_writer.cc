@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kMostPieces = 64;    // then they become one
+constexpr std::size_t kKeptRows = 4096;     // that there is room for between two commits
 constexpr std::int64_t kUsualStrides = 64;  // of a bucket of the lowest level
 
 core::Result<std::unique_ptr<StoreDatabase>> open_series(const std::string& path,
@@ -358,6 +359,7 @@ core::Status SeriesWriter::commit(const std::vector<core::Position>& positions) 
   for (Family* family : dirty_) write(*family);
   dirty_.clear();
   waiting_.clear();
+  if (fresh_.x.capacity() > kKeptRows) fresh_ = SeriesRows();  // of a series with a backlog
   write_links();
   write_heard_frames();
   for (const core::RunUid& run : changed_) {
