@@ -24,6 +24,8 @@ constexpr std::int64_t kSteps = 1000;
 constexpr std::int64_t kLongSteps = 64'000;  // of a run of which a hundred tensors were kept
 constexpr std::int64_t kNames = 100'000;
 constexpr std::size_t kRowsOfACommit = 100'000;
+constexpr std::int64_t kLiveSteps = 504;     // of a run that goes on: none of its chunks is closed
+constexpr std::size_t kRowsOfALive = 8'000;  // of a commit of its: 63 pieces of each series
 constexpr int kReads = 20;
 
 double since(Clock::time_point begin) {
@@ -58,7 +60,7 @@ std::array<double, insights::tensor_column::columns> row_at(std::int64_t tensor,
 
 // Steps in order, as they are trained. Seconds of a row.
 double write(insights::SeriesWriter& store, std::uint8_t run, std::int64_t tensors,
-             std::int64_t steps) {
+             std::int64_t steps, std::size_t most = kRowsOfACommit) {
   const insights::SegmentOf segment{run_of(run), 9, 1, 1, 0};
   const auto begin = Clock::now();
   for (std::int64_t tensor = 0; tensor < tensors; ++tensor) {
@@ -71,7 +73,7 @@ double write(insights::SeriesWriter& store, std::uint8_t run, std::int64_t tenso
     for (std::int64_t tensor = 0; tensor < tensors; ++tensor)
       store.add(segment, insights::FamilyKind::tensor, static_cast<std::uint64_t>(tensor),
                 core::Mode::train, step, row_at(tensor, step));
-    if (store.waiting() >= kRowsOfACommit) must(store.commit({}).has_value(), "commit");
+    if (store.waiting() >= most) must(store.commit({}).has_value(), "commit");
   }
   must(store.commit({}).has_value(), "commit");
   return since(begin) / static_cast<double>(tensors * steps);
@@ -90,7 +92,8 @@ double slowest(const std::string& path, const Ask& ask) {
   return bench::quantile(took, 0.99) * 1e3;
 }
 
-double heat(const std::string& path, std::uint8_t run, std::int64_t rows) {
+double heat(const std::string& path, std::uint8_t run, std::int64_t rows,
+            std::size_t columns = 1000) {
   return slowest(path, [&](insights::SeriesReader& reader) {
     insights::HeatAsk ask;
     ask.of.run = core::to_text(run_of(run));
@@ -98,7 +101,7 @@ double heat(const std::string& path, std::uint8_t run, std::int64_t rows) {
     ask.rows = 1000;
     const auto answer = insights::ask_heat(reader, ask);
     must(answer.has_value() && static_cast<std::int64_t>(answer->rows.size()) == rows &&
-             answer->rows[0].cells.size() >= 1000,
+             answer->rows[0].cells.size() >= columns,
          "heat map");
   });
 }
@@ -146,6 +149,10 @@ int main() {
   (void)write(**store, 2, 100, kLongSteps);
   bench::judged("tensors: heat map, 100 tensors x 64000 steps, p99", heat(path, 2, 100), "ms", 150,
                 false);
+  (void)write(**store, 4, kTensors, kLiveSteps, kRowsOfALive);
+  bench::judged("tensors: heat map, 1000 tensors of a run that goes on, p99",
+                heat(path, 4, kTensors, 504), "ms", 150, false);
+  bench::judged("tensors: health of 500 tensors of it, p99", health(path, 4), "ms", 150, false);
   (void)write(**store, 3, kNames, 1);
   bench::judged("tensors: a search among 100000 names, p99", names(path, 3), "ms", 100, false);
   rusage used{};

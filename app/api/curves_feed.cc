@@ -21,13 +21,16 @@ namespace {
 constexpr auto kPauseOfCurves = 5s;  // after an error
 constexpr auto kTidyCurvesEvery = 1min;
 constexpr auto kCurveTickEvery = 500ms;
-constexpr auto kCommitAtMost = 1s;               // from the first record on
-constexpr std::size_t kRecordsOfACommit = 4096;  // or so many records
-constexpr std::size_t kRowsOfACommit = 100'000;  // or so many rows, which wait in memory
-constexpr std::size_t kRecordsOfAPoll = 64;      // of at most 1 MiB
-constexpr std::size_t kCurvesForgotten = 20;     // runs of one turn
-constexpr auto kDropOldEvery = 10min;            // from the end of one round to the next
-constexpr std::size_t kDroppedOfATurn = 128;     // chunks and series that are looked at
+constexpr auto kCommitAtMost = 1s;  // from the first record on
+// A commit costs a line and a page of each series that it has something of: what comes little by little shares
+// one. What comes behind a rest is committed at once.
+constexpr auto kCommitApart = 100ms;
+constexpr std::size_t kRecordsOfACommit = 32'768;  // or so many records, which are done with
+constexpr std::size_t kBytesOfACommit = std::size_t{16} << 20U;  // or so much that waits in memory
+constexpr std::size_t kRecordsOfAPoll = 64;                      // of at most 1 MiB
+constexpr std::size_t kCurvesForgotten = 20;                     // runs of one turn
+constexpr auto kDropOldEvery = 10min;         // from the end of one round to the next
+constexpr std::size_t kDroppedOfATurn = 128;  // chunks and series that are looked at
 
 }  // namespace
 
@@ -45,6 +48,11 @@ class CurvesFeed::Reading final : private core::AssignmentListener {
   void lost(std::span<const core::StreamPartition> /*partitions*/) override {}
   core::Status begin(core::RecordSource& source);
   core::Status commit(const core::RecordSource& source);
+  /// How long what has come waits for more of it.
+  [[nodiscard]] std::chrono::milliseconds until_next_commit() const {
+    const core::Duration left = committed_at_ + kCommitApart - feed_.clock_.monotonic();
+    return std::max(0ms, std::chrono::ceil<std::chrono::milliseconds>(left));
+  }
   core::Status tidy();
   core::Status drop_bad();
   core::Status forget();
@@ -58,6 +66,7 @@ class CurvesFeed::Reading final : private core::AssignmentListener {
   std::vector<core::StreamPartition> fresh_;  // assigned, not begun
   std::set<core::RunUid> moved_;              // and not told of
   core::Duration told_at_{};
+  core::Duration committed_at_{};
   core::WallTime tidied_{};
   core::WallTime aged_{};
   insights::SystemFold samples_;
@@ -88,8 +97,9 @@ core::Status CurvesFeed::Reading::commit(const core::RecordSource& source) {
   const core::Duration begun = feed_.clock_.monotonic();
   const std::size_t rows = store_.waiting();
   if (auto status = store_.commit(positions); !status) return feed_.failed(status.error());
+  committed_at_ = feed_.clock_.monotonic();
   feed_.condition_.is_written();
-  feed_.figures_.committed(feed_.clock_.monotonic() - begun, rows);
+  feed_.figures_.committed(committed_at_ - begun, rows);
   moved_.insert(changed.begin(), changed.end());
   return core::ok();
 }
@@ -173,13 +183,14 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
     std::size_t taken = 0;
     bool all = false;
     // A commit is of what came together, and of what came while that was read.
-    while (!all && taken < kRecordsOfACommit && store_.waiting() < kRowsOfACommit &&
+    while (!all && taken < kRecordsOfACommit && store_.waiting_bytes() < kBytesOfACommit &&
            feed_.clock_.monotonic() - begun < kCommitAtMost) {
-      const auto read = (*source)->poll(taken == 0 ? 100ms : 0ms, kRecordsOfAPoll, take);
+      const auto read =
+          (*source)->poll(taken == 0 ? 100ms : until_next_commit(), kRecordsOfAPoll, take);
       if (!read && read.error().code != core::Code::data_loss) return read.error();
       if (!read) feed_.figures_.gap();
       if (auto status = begin(**source); !status) return status;
-      all = !read || *read == 0;
+      all = !read || (*read == 0 && (taken == 0 || until_next_commit() == 0ms));
       if (read) taken += *read;
     }
     const bool folded = samples_.settle(feed_.clock_.monotonic(), store_);

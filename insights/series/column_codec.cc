@@ -1,11 +1,11 @@
 #include "insights/series/column_codec.h"
 
-#include <zlib.h>
-
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <utility>
+
+#include "insights/series/deflated_bytes.h"
 
 namespace tocsin::insights {
 namespace {
@@ -67,47 +67,28 @@ void unshuffle(const std::string& from, std::size_t count, std::size_t width, ch
   }
 }
 
-std::string deflated(const std::string& bytes) {
-  uLongf size = compressBound(static_cast<uLong>(bytes.size()));
-  std::string out(size, '\0');
-  compress2(reinterpret_cast<Bytef*>(out.data()), &size,
-            reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uLong>(bytes.size()), 1);
-  out.resize(size);
-  return out;
-}
 std::optional<std::string> inflated(std::string_view bytes, std::size_t size) {
   std::string out(size, '\0');
-  uLongf got = static_cast<uLongf>(size);
-  const int code =
-      uncompress(reinterpret_cast<Bytef*>(out.data()), &got,
-                 reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uLong>(bytes.size()));
-  if (code != Z_OK || got != size) return std::nullopt;
+  if (!inflate_to(bytes, out.data(), size)) return std::nullopt;
   return out;
 }
 
-bool all_equal(const std::vector<std::uint64_t>& words) {
-  for (const std::uint64_t word : words) {
-    if (word != words.front()) return false;
-  }
-  return true;
-}
-
-void put_words(std::string& out, const std::vector<std::uint64_t>& words, bool pack) {
-  const auto* bytes = reinterpret_cast<const char*>(words.data());
-  std::string body;
-  Packing how = Packing::plain;
-  if (all_equal(words)) {
-    how = Packing::constant;
-    body.assign(bytes, kWord);
+// `words`: so many of 8 bytes each.
+void put_words(std::string& out, const void* words, std::size_t count, bool pack) {
+  const auto* bytes = static_cast<const char*>(words);
+  const bool constant = std::memcmp(bytes, bytes + kWord, (count - 1) * kWord) == 0;
+  put_number(out, constant ? Packing::constant : pack ? Packing::shuffled : Packing::plain);
+  const std::size_t before = out.size();
+  put_number(out, std::uint32_t{0});  // its size, when it is known
+  if (constant) {
+    out.append(bytes, kWord);
   } else if (pack) {
-    how = Packing::shuffled;
-    body = deflated(shuffled(bytes, words.size(), kWord));
+    append_deflated(shuffled(bytes, count, kWord), out);
   } else {
-    body.assign(bytes, words.size() * kWord);
+    out.append(bytes, count * kWord);
   }
-  put_number(out, how);
-  put_number(out, static_cast<std::uint32_t>(body.size()));
-  out += body;
+  const auto size = static_cast<std::uint32_t>(out.size() - before - sizeof(std::uint32_t));
+  std::memcpy(out.data() + before, &size, sizeof size);
 }
 
 std::optional<std::vector<std::uint64_t>> take_words(RestOfBytes& rest, std::size_t count) {
@@ -182,23 +163,27 @@ void SeriesRows::append(const SeriesRows& more, std::size_t from, std::size_t co
     columns[k].insert(columns[k].end(), range(more.columns[k]), range(more.columns[k]) + many);
 }
 
-std::string encode_rows(const SeriesRows& rows, bool pack) {
-  std::string out;
+void encode_rows(const SeriesRows& rows, bool pack, std::string& out) {
+  out.clear();
   put_number(out, static_cast<std::uint32_t>(rows.size()));
   put_number(out, static_cast<std::uint32_t>(rows.columns.size()));
-  if (rows.size() == 0) return out;
-  put_words(out, bends_of(rows.x), pack);
+  if (rows.size() == 0) return;
+  put_words(out, bends_of(rows.x).data(), rows.size(), pack);
   for (const auto& column : rows.columns) {
     const bool whole = pack && all_whole(column);
     put_number(out, whole ? Numbers::whole : Numbers::any);
     if (whole) {
-      put_words(out, bends_of(std::vector<std::int64_t>(column.begin(), column.end())), pack);
-      continue;
+      const std::vector<std::int64_t> numbers(column.begin(), column.end());
+      put_words(out, bends_of(numbers).data(), numbers.size(), pack);
+    } else {
+      put_words(out, column.data(), column.size(), pack);
     }
-    std::vector<std::uint64_t> words(column.size());
-    std::memcpy(words.data(), column.data(), column.size() * kWord);
-    put_words(out, words, pack);
   }
+}
+
+std::string encode_rows(const SeriesRows& rows, bool pack) {
+  std::string out;
+  encode_rows(rows, pack, out);
   return out;
 }
 
@@ -249,7 +234,7 @@ std::optional<SeriesRows> decode_rows(std::string_view bytes) {
   return decode_columns(bytes, kAllColumns);
 }
 
-std::string encode_block(const Buckets& buckets, std::int64_t first, bool pack) {
+void encode_block(const Buckets& buckets, std::int64_t first, bool pack, std::string& out) {
   std::uint64_t there = 0;
   std::vector<Bucket> kept;
   for (auto at = buckets.lower_bound(first); at != buckets.end(); ++at) {
@@ -258,12 +243,14 @@ std::string encode_block(const Buckets& buckets, std::int64_t first, bool pack) 
     kept.push_back(at->second);
   }
   const auto* bytes = reinterpret_cast<const char*>(kept.data());
-  std::string out;
+  out.clear();
   put_number(out, pack ? Packing::shuffled : Packing::plain);
   put_number(out, there);
-  out += pack ? deflated(shuffled(bytes, kept.size(), sizeof(Bucket)))
-              : std::string(bytes, kept.size() * sizeof(Bucket));
-  return out;
+  if (pack) {
+    append_deflated(shuffled(bytes, kept.size(), sizeof(Bucket)), out);
+  } else {
+    out.append(bytes, kept.size() * sizeof(Bucket));
+  }
 }
 
 bool decode_block(std::string_view bytes, std::int64_t first, Buckets& out) {

@@ -25,14 +25,16 @@ struct SeriesRows {
 
 /// `pack`: small, for what is written once; else fast, for what is soon written again.
 std::string encode_rows(const SeriesRows& rows, bool pack);
+/// The same, in place of what `out` has.
+void encode_rows(const SeriesRows& rows, bool pack, std::string& out);
 /// nullopt: the bytes are not what encode_rows writes.
 std::optional<SeriesRows> decode_rows(std::string_view bytes);
 
 /// The x and the columns whose bits are set in `wanted`: the others are passed over, and stay empty.
 std::optional<SeriesRows> decode_columns(std::string_view bytes, std::uint64_t wanted);
 
-/// The buckets first, first + 1, … up to kBlockBuckets of them, of `buckets`.
-std::string encode_block(const Buckets& buckets, std::int64_t first, bool pack);
+/// The buckets first, first + 1, … up to kBlockBuckets of them, of `buckets`, in place of what `out` has.
+void encode_block(const Buckets& buckets, std::int64_t first, bool pack, std::string& out);
 /// False: the bytes are not what encode_block writes; `out` has what could be read.
 bool decode_block(std::string_view bytes, std::int64_t first, Buckets& out);
 

@@ -138,7 +138,7 @@ void SeriesWriter::close_open_rows(AgingFamily& family, double before) {
   bool there = true;
   if (fresh) known->second = read_family(family.key, there);
   Family& into = known->second;
-  if (there && into.waiting.size() == 0) {
+  if (there && into.waiting.rows == 0) {
     const SeriesRows rows = pieces_of(into);
     into.pieces = 0;
     if (rows.size() > 0) {

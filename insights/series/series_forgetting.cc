@@ -30,6 +30,11 @@ std::vector<core::Position> SeriesWriter::positions() {
   return out;
 }
 
+void SeriesWriter::forget_latest() {
+  latest_run_ = nullptr;
+  latest_key_ = nullptr;
+}
+
 // Everything is in the file: what was not used for long, or is too much, is read again when it is.
 void SeriesWriter::forget_what_rests() {
   if (turn_ % kRestAfter != 0 && families_.size() < kMostKnownFamilies) return;
@@ -143,6 +148,7 @@ core::Result<std::size_t> SeriesWriter::forget(core::WallTime before, std::uint6
     if (!room) forget_run(id);
   }
   if (forgotten > 0) {  // the numbers of what is known may be gone
+    forget_latest();
     runs_.clear();
     segments_.clear();
     sequences_.clear();

@@ -21,9 +21,13 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
 
 std::int64_t SeriesWriter::segment(const SegmentOf& of) {
   const std::int64_t run = known(of.run).id;
-  const auto [found, fresh] =
-      segments_.try_emplace({run, of.worker, of.incarnation, of.attempt}, 0);
-  if (!fresh) return found->second;
+  const SegmentKey key{run, of.worker, of.incarnation, of.attempt};
+  if (latest_key_ != nullptr && *latest_key_ == key) return latest_segment_;
+  const auto [found, fresh] = segments_.try_emplace(key, 0);
+  if (!fresh) {
+    latest_key_ = &found->first;
+    return latest_segment_ = found->second;
+  }
   begin();
   const auto bound = [&](StoreStatement& statement) {
     statement.bind(1, run).bind(2, static_cast<std::int64_t>(of.worker));

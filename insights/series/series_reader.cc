@@ -29,6 +29,7 @@ std::int64_t FamilyLine::least_level(std::int64_t lo) const {
 // Asked again and again by one request.
 struct SeriesReader::Questions {
   StoreStatement chunks, pieces, blocks;
+  std::optional<StoreStatement> families;  // of a name; once somebody asks
 };
 
 SeriesReader::SeriesReader(std::unique_ptr<StoreDatabase> database)
@@ -170,21 +171,24 @@ FamilyLine family_at(const StoreStatement& get, FamilyKind kind) {
 
 std::vector<FamilyLine> SeriesReader::families(const std::string& run, FamilyKind kind,
                                                std::int64_t name) {
-  StoreStatement get = database_->prepare(
-      std::string(
-          "SELECT f.id, f.mode, coalesce((SELECT text FROM name WHERE run = f.run AND kind = 4 AND"
-          " hash = w.hash), ''), w.rank, w.attempt, w.incarnation, f.k0, f.rows, f.repeats, "
-          "f.x_first,"
-          " f.x_chunked, f.x_last, f.bad_x") +
-      kept_columns(aged_) + " FROM family f JOIN worker w ON w.id = f.worker" + kept_table(aged_) +
-      " WHERE f.run = (SELECT id FROM run WHERE uid = ?) AND f.kind = ? AND f.name = ? AND"
-      " f.rows > 0 ORDER BY f.mode, w.rank, w.incarnation, w.attempt");
+  if (!ask_->families) {
+    ask_->families = database_->prepare(
+        std::string("SELECT f.id, f.mode, coalesce((SELECT text FROM name WHERE run = f.run AND"
+                    " kind = 4 AND hash = w.hash), ''), w.rank, w.attempt, w.incarnation, f.k0,"
+                    " f.rows, f.repeats, f.x_first, f.x_chunked, f.x_last, f.bad_x") +
+        kept_columns(aged_) + " FROM family f JOIN worker w ON w.id = f.worker" +
+        kept_table(aged_) +
+        " WHERE f.run = (SELECT id FROM run WHERE uid = ?) AND f.kind = ? AND f.name = ? AND"
+        " f.rows > 0 ORDER BY f.mode, w.rank, w.incarnation, w.attempt");
+  }
+  StoreStatement& get = *ask_->families;
   get.bind(1, std::string_view(run)).bind(2, static_cast<std::int64_t>(kind)).bind(3, name);
   std::vector<FamilyLine> out;
   while (get.next()) {
     out.push_back(family_at(get, kind));
     if (aged_) read_kept(get, kKeptColumn, out.back());
   }
+  get.reset();
   return out;
 }
 

@@ -30,7 +30,9 @@ constexpr std::array<ColumnForm, span_column_of::columns> kSpanColumns{
 
 // `worst` is the bits of the greatest finite magnitude ever, which grow as it does; -1: there is none.
 // A family's rows stand in chunks of one size, closed for good, and behind them in pieces, as they
-// were committed. Its pyramid is of the chunks. A node is a run of its own (node_owner.h), and
+// were committed: what a commit brings stands side by side, so that a row of each of many series fills a few
+// pages instead of one of each series. Files of before have pieces by family, and are gone on with as they are.
+// Its pyramid is of the chunks. A node is a run of its own (node_owner.h), and
 // `run_node` says whose workers it served, from when to when. `open` is what a fold has begun and will
 // go on with: a sweep of samples, the seconds of a step's phases.
 constexpr const char* kSeriesTables = R"sql(
@@ -55,8 +57,7 @@ CREATE TABLE family(id INTEGER PRIMARY KEY, run INTEGER, kind INTEGER, name INTE
   x_last INTEGER, repeats INTEGER, worst INTEGER, bad_x INTEGER, UNIQUE(run, kind, name, worker, mode)) STRICT;
 CREATE TABLE chunk(family INTEGER, x0 INTEGER, x1 INTEGER, data BLOB, PRIMARY KEY(family, x0))
   STRICT, WITHOUT ROWID;
-CREATE TABLE piece(family INTEGER, x0 INTEGER, data BLOB, PRIMARY KEY(family, x0))
-  STRICT, WITHOUT ROWID;
+CREATE TABLE piece(family INTEGER, x0 INTEGER, data BLOB, PRIMARY KEY(family, x0)) STRICT;
 CREATE TABLE rollup(family INTEGER, col INTEGER, level INTEGER, block INTEGER, data BLOB,
   PRIMARY KEY(family, col, level, block)) STRICT, WITHOUT ROWID;
 CREATE TABLE histogram(family INTEGER, x INTEGER, data BLOB, PRIMARY KEY(family, x))

@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kMostPieces = 64;    // then they become one
+constexpr std::size_t kKeptRows = 4096;     // that there is room for between two commits
 constexpr std::int64_t kUsualStrides = 64;  // of a bucket of the lowest level
 
 core::Result<std::unique_ptr<StoreDatabase>> open_series(const std::string& path,
@@ -51,7 +52,7 @@ std::int64_t lowest_level(const SeriesRows& rows) {
 
 }  // namespace
 
-std::size_t SeriesWriter::HashOfKey::operator()(const FamilyKey& key) const noexcept {
+std::size_t SeriesWriter::HashOfKey::operator()(const FamilyKey& key) const {
   std::uint64_t out = std::get<2>(key);
   for (const std::int64_t part :
        {std::get<0>(key), std::get<1>(key), std::get<3>(key), std::get<4>(key)})
@@ -143,14 +144,17 @@ void SeriesWriter::begin() {
 }
 
 SeriesWriter::KnownRun& SeriesWriter::known(const core::RunUid& run) {
+  if (latest_run_ != nullptr && *latest_uid_ == run) return *latest_run_;
   const auto [found, fresh] = runs_.try_emplace(run);
+  latest_uid_ = &found->first;
+  latest_run_ = &found->second;
   if (!fresh) return found->second;
   begin();
   const std::string uid = core::to_text(run);
   do_->get_run.bind(1, std::string_view(uid));
   if (do_->get_run.next())
     found->second = {do_->get_run.integer(0), do_->get_run.integer(1), do_->get_run.integer(2),
-                     do_->get_run.integer(3)};
+                     do_->get_run.integer(3), false};
   do_->get_run.reset();
   if (found->second.id == 0) {
     do_->put_run.bind(1, std::string_view(uid));
@@ -237,19 +241,13 @@ void SeriesWriter::append(const SegmentOf& of, FamilyKind kind, std::uint64_t na
 
 void SeriesWriter::put_row(Family& family, const core::RunUid& run, std::int64_t x,
                            std::span<const double> values) {
-  Family* into = &family;
-  if (into->rows == 0) into->x_first = x;
-  ++into->rows;
-  into->x_last = x;
-  note_extremes(*into, x, values);
-  if (into->waiting.size() == 0) {
-    into->waiting = SeriesRows(values.size());
-    dirty_.push_back(into);
-  }
-  into->waiting.x.push_back(x);
-  for (std::size_t k = 0; k < values.size(); ++k) into->waiting.columns[k].push_back(values[k]);
-  ++waiting_;
-  changed_.insert(run);
+  if (family.rows == 0) family.x_first = x;
+  ++family.rows;
+  family.x_last = x;
+  note_extremes(family, x, values);
+  if (family.waiting.rows == 0) dirty_.push_back(&family);
+  waiting_.add(family.waiting, x, values);
+  if (!std::exchange(known(run).changed, true)) changed_.insert(run);
 }
 
 SeriesRows SeriesWriter::pieces_of(const Family& family) {
@@ -271,14 +269,16 @@ SeriesRows SeriesWriter::pieces_of(const Family& family) {
 void SeriesWriter::put_piece(Family& family, const SeriesRows& rows) {
   if (rows.size() == 0) return;
   do_->put_piece.bind(1, family.id).bind(2, rows.x.front());
-  do_->put_piece.bind_blob(3, encode_rows(rows, false)).run();
+  encode_rows(rows, false, bytes_);
+  do_->put_piece.bind_blob_in_place(3, bytes_).run();
   ++family.pieces;
 }
 
 void SeriesWriter::close_chunk(Family& family, const SeriesRows& chunk) {
   if (family.k0 < 0) family.k0 = lowest_level(chunk);
   do_->put_chunk.bind(1, family.id).bind(2, chunk.x.front()).bind(3, chunk.x.back());
-  do_->put_chunk.bind_blob(4, encode_rows(chunk, true)).run();
+  encode_rows(chunk, true, bytes_);
+  do_->put_chunk.bind_blob_in_place(4, bytes_).run();
   family.chunked += static_cast<std::int64_t>(chunk.size());
   family.x_chunked = chunk.x.back();
 }
@@ -310,12 +310,16 @@ void SeriesWriter::roll(const Family& family, std::size_t column,
     // Nothing more comes to it. Chunks end where blocks do when every step is logged.
     const bool whole = ((family.x_chunked + 1) >> level) / kBlockBuckets > block;
     do_->put_block.bind(1, family.id).bind(2, column_number).bind(3, level).bind(4, block);
-    do_->put_block.bind_blob(5, encode_block(entry.second, block * kBlockBuckets, whole)).run();
+    encode_block(entry.second, block * kBlockBuckets, whole, bytes_);
+    do_->put_block.bind_blob_in_place(5, bytes_).run();
   }
 }
 
 void SeriesWriter::write(Family& family) {
-  SeriesRows fresh = std::exchange(family.waiting, SeriesRows());
+  SeriesRows& fresh = fresh_;
+  const std::size_t width = columns_of(family.kind).size();
+  if (fresh.columns.size() != width) fresh.columns.resize(width);
+  waiting_.copy(std::exchange(family.waiting, {}), fresh);
   const std::int64_t open_rows = family.rows - family.chunked;
   if (open_rows < static_cast<std::int64_t>(kChunkRows) && family.pieces < kMostPieces) {
     put_piece(family, fresh);
@@ -354,11 +358,13 @@ core::Status SeriesWriter::commit(const std::vector<core::Position>& positions) 
   ++turn_;
   for (Family* family : dirty_) write(*family);
   dirty_.clear();
-  waiting_ = 0;
+  waiting_.clear();
+  if (fresh_.x.capacity() > kKeptRows) fresh_ = SeriesRows();  // of a series with a backlog
   write_links();
   write_heard_frames();
   for (const core::RunUid& run : changed_) {
-    const KnownRun& of = known(run);
+    KnownRun& of = known(run);
+    of.changed = false;
     do_->hear_run.bind(1, of.heard).bind(2, of.families).bind(3, of.refused).bind(4, of.id).run();
   }
   for (const core::Position& one : positions) {

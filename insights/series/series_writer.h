@@ -22,6 +22,7 @@
 #include "insights/series/column_codec.h"
 #include "insights/series/series_ages.h"
 #include "insights/series/series_schema.h"
+#include "insights/series/waiting_rows.h"
 #include "insights/store/set_aside.h"
 
 namespace tocsin::insights {
@@ -113,7 +114,9 @@ class SeriesWriter {
   core::Status commit(const std::vector<core::Position>& positions);
   [[nodiscard]] const std::set<core::RunUid>& changed() const { return changed_; }
   /// Rows that were seen since the last commit: whoever reads much commits before they are too many.
-  [[nodiscard]] std::size_t waiting() const { return waiting_; }
+  [[nodiscard]] std::size_t waiting() const { return waiting_.rows(); }
+  /// What these take in memory, about.
+  [[nodiscard]] std::size_t waiting_bytes() const { return waiting_.bytes(); }
   /// Values that were left out since the opening, because a run has too many series.
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
 
@@ -139,6 +142,7 @@ class SeriesWriter {
     std::int64_t families = 0;
     std::int64_t heard = 0;
     std::int64_t refused = 0;
+    bool changed = false;  // is in changed_
   };
   struct Family {
     std::int64_t id = 0;
@@ -154,12 +158,14 @@ class SeriesWriter {
     std::int64_t worst = -1;  // as the table has it
     std::int64_t bad_x = -1;  // the first step that was not finite
     std::int64_t used = 0;    // the commit that used it last
-    SeriesRows waiting;       // without columns while there is nothing
+    WaitingRows::Chain waiting;
   };
   using FamilyKey =
       std::tuple<std::int64_t, std::int64_t, std::uint64_t, std::int64_t, std::int64_t>;
+  using SegmentKey = std::tuple<std::int64_t, std::uint64_t, std::uint64_t, std::uint32_t>;
+  // May throw, as far as the table knows: then it keeps hashes, and does not make them anew when it looks.
   struct HashOfKey {
-    std::size_t operator()(const FamilyKey& key) const noexcept;
+    std::size_t operator()(const FamilyKey& key) const;
   };
   struct HeardFrames {
     std::int64_t last = -1;  // sequence number; -1: none yet
@@ -179,6 +185,7 @@ class SeriesWriter {
   void refuse(const core::RunUid& run);
   void put_row(Family& family, const core::RunUid& run, std::int64_t x,
                std::span<const double> values);
+  void forget_latest();
   void write_links();
   void write_heard_frames();
   void put_name(const core::RunUid& run, std::int64_t kind, const SeriesName& name);
@@ -213,14 +220,20 @@ class SeriesWriter {
   std::set<core::RunUid> changed_;
   std::set<std::string> spared_;
   std::map<core::RunUid, KnownRun> runs_;
-  std::map<std::tuple<std::int64_t, std::uint64_t, std::uint64_t, std::uint32_t>, std::int64_t>
-      segments_;
+  std::map<SegmentKey, std::int64_t> segments_;
   std::map<std::pair<std::int64_t, std::uint16_t>, std::int64_t> sequences_;
   std::map<std::pair<std::int64_t, std::uint16_t>, HeardFrames> heard_frames_;
   std::vector<std::pair<std::int64_t, std::uint16_t>> fresh_frames_;  // not written yet
   std::unordered_map<FamilyKey, Family, HashOfKey> families_;
   std::vector<Family*> dirty_;  // with rows that wait
-  std::size_t waiting_ = 0;     // rows of these
+  WaitingRows waiting_;         // these
+  SeriesRows fresh_;            // of the family that is written
+  std::string bytes_;           // what is written of it
+  // Rows of a frame are of one run and one segment.
+  const core::RunUid* latest_uid_ = nullptr;
+  KnownRun* latest_run_ = nullptr;
+  const SegmentKey* latest_key_ = nullptr;
+  std::int64_t latest_segment_ = 0;
   std::unordered_map<std::uint64_t, std::uint64_t>
       names_;  // what was said of a name last, as hashes
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t>

@@ -66,6 +66,10 @@ StoreStatement& StoreStatement::bind_blob(int at, std::string_view bytes) {
   sqlite3_bind_blob64(statement_.get(), at, bytes.data(), bytes.size(), SQLITE_TRANSIENT);
   return *this;
 }
+StoreStatement& StoreStatement::bind_blob_in_place(int at, std::string_view bytes) {
+  sqlite3_bind_blob64(statement_.get(), at, bytes.data(), bytes.size(), SQLITE_STATIC);
+  return *this;
+}
 
 bool StoreStatement::next() {
   if (!statement_) return false;

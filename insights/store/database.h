@@ -29,6 +29,8 @@ class StoreStatement {
   StoreStatement& bind(int at, const std::optional<std::int64_t>& value);
   StoreStatement& bind(int at, const std::optional<std::string>& text);
   StoreStatement& bind_blob(int at, std::string_view bytes);
+  /// Without a copy: `bytes` stay as they are until the statement is run to its end or reset.
+  StoreStatement& bind_blob_in_place(int at, std::string_view bytes);
   /// True: there is a row. False: there is none, or it failed: see StoreDatabase::failure().
   bool next();
   /// Runs it to its end, and makes it ready for other values.

@@ -6,11 +6,14 @@ import re
 import subprocess
 import sys
 import textwrap
+import time
 import urllib.parse
 import urllib.request
 
+from tests.support.journal import append
 from tests.support.program import BUILD, ROOT
 from tests.support.receiver import wait_for
+from tests.support.written_run import WrittenRun
 
 CONFIG = """
 transport: {{journal: {journal}}}
@@ -75,6 +78,27 @@ def test_figures_grow_with_what_is_read_and_asked(server, tmp_path):
     assert one.get(f"/api/v1/runs/{run['uid']}/series?" + urllib.parse.urlencode({"name": "loss"}))[0] == 200
     assert figures(one)[("query_seconds_count", "series")] == asked + 1
     assert figures(one)[("query_seconds_count", "heat")] == after[("query_seconds_count", "heat")]
+
+
+class SentRun(WrittenRun):
+    """Each frame goes to a program that runs."""
+
+    def put(self, frame):
+        append(self.folder, ("telemetry", "", frame))
+
+
+def test_what_comes_little_by_little_shares_commits(server, tmp_path):
+    one = started(server, tmp_path, tmp_path / "store" / "insights.db")
+    run = SentRun(tmp_path / "journal")
+    run.loss(0, 0, 1.0)
+    wait_for(lambda: figures(one)[("values_total",)] == 1, 30, "what comes alone is committed alone")
+    begun, before = time.monotonic(), figures(one)[("commit_seconds_count", "curves")]
+    for step in range(1, 151):
+        run.loss(0, step, 1.0)
+        time.sleep(0.01)
+    wait_for(lambda: figures(one)[("values_total",)] == 151, 30, "all of it")
+    commits = figures(one)[("commit_seconds_count", "curves")] - before
+    assert 1 <= commits <= (time.monotonic() - begun) / 0.1 + 2, "not more often than each tenth of a second"
 
 
 def test_a_store_that_cannot_be_written_says_so_and_the_server_goes_on(server, tmp_path):

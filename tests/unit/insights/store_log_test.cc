@@ -1,6 +1,7 @@
 // The write-ahead log of curves.db stays short, however much is committed and while somebody reads.
 #include <filesystem>
 
+#include "insights/store/database.h"
 #include "tests/unit/insights/series_folder.h"
 
 namespace tocsin::insights {
@@ -15,13 +16,13 @@ class StoreLogTest : public SeriesFolder {
 
 TEST_F(StoreLogTest, ItHasRoomForOneCommitBeyondWhatIsGathered) {
   auto store = writer();
-  constexpr std::uint64_t kSeries = 2000;
+  constexpr std::uint64_t kSeries = 3000;
   for (std::uint64_t hash = 0; hash < kSeries; ++hash)
     name(*store, hash + 1, "m" + std::to_string(hash));
   std::uintmax_t most = 0;
   std::uintmax_t of_one = 0;
   std::int64_t x = 0;
-  // Rows of 4 kB, so that each series has pages of its own.
+  // 4 kB of each series.
   for (int turn = 0; turn < 8; ++turn) {
     const std::uintmax_t before = turn == 0 ? 0 : log();
     for (std::uint64_t hash = 0; hash < kSeries; ++hash) {
@@ -38,6 +39,57 @@ TEST_F(StoreLogTest, ItHasRoomForOneCommitBeyondWhatIsGathered) {
   EXPECT_GT(of_one, 10 * kMiB);
   EXPECT_LE(most, 64 * kMiB + 2 * of_one);
   EXPECT_LE(most, 128 * kMiB) << "a commit was of " << of_one;
+}
+
+// What comes a row at a time is written side by side, not where the series has the rows before.
+TEST_F(StoreLogTest, ARowOfEachSeriesFillsFewPages) {
+  constexpr std::uint64_t kSeries = 1000;
+  constexpr int kCommits = 36;
+  auto store = writer();
+  for (std::uint64_t hash = 0; hash < kSeries; ++hash)
+    name(*store, hash + 1, "m" + std::to_string(hash));
+  const auto commit = [&](std::int64_t x) {
+    for (std::uint64_t hash = 0; hash < kSeries; ++hash)
+      add(*store, x, static_cast<double>(hash), segment(), hash + 1);
+    ASSERT_TRUE(store->commit({}));
+  };
+  for (std::int64_t x = 0; x < kCommits; ++x) commit(x);
+  const std::uintmax_t before = log();
+  commit(kCommits);
+  // Rows of 70 bytes, their index, and the line of each series: 0.6 MiB; where each stood by its series, 2.4.
+  EXPECT_LE(log() - before, 3 * kMiB / 2);
+  EXPECT_GT(log(), before);
+}
+
+// Files made before had each series' pieces together: they are gone on with as they are.
+TEST_F(StoreLogTest, AFileWhosePiecesStandBySeriesIsGoneOnWith) {
+  auto store = writer();
+  name(*store);
+  for (std::int64_t x = 0; x < 3; ++x) add(*store, x, static_cast<double>(x));
+  ASSERT_TRUE(store->commit({}));
+  store = nullptr;
+  {
+    auto old = StoreDatabase::open(path(), true);
+    ASSERT_TRUE(old);
+    (*old)->run(
+        "CREATE TABLE before(family INTEGER, x0 INTEGER, data BLOB, PRIMARY KEY(family, x0))"
+        " STRICT, WITHOUT ROWID; INSERT INTO before SELECT * FROM piece; DROP TABLE piece;"
+        " ALTER TABLE before RENAME TO piece");
+    ASSERT_TRUE((*old)->failure());
+  }
+  store = writer();
+  for (std::int64_t x = 3; x < 600; ++x) {
+    add(*store, x, static_cast<double>(x));
+    if (x % 50 == 0) {
+      ASSERT_TRUE(store->commit({}));
+    }
+  }
+  ASSERT_TRUE(store->commit({}));
+  const auto answer = ask_series(*reader(), asked());
+  ASSERT_EQ(answer->lines.size(), 1U);
+  ASSERT_EQ(answer->lines[0].points.size(), 600U);
+  for (std::size_t x = 0; x < 600; ++x)
+    EXPECT_EQ(answer->lines[0].points[x].value.last, static_cast<double>(x));
 }
 
 }  // namespace
