@@ -5,7 +5,6 @@ import time
 
 import pytest
 
-from tests.e2e.test_curves import asked
 from tests.e2e.test_inbound import ask
 from tests.e2e.test_page_traces import UID, answer, chunks_of, head
 from tests.python.test_traces import BUSY, kernel, step, written
