@@ -29,6 +29,7 @@
 #include "app/api/replay_routes.h"
 #include "app/api/report_routes.h"
 #include "app/api/resource_routes.h"
+#include "app/api/run_note_routes.h"
 #include "app/api/run_routes.h"
 #include "app/api/run_stop.h"
 #include "app/api/series_routes.h"
@@ -173,6 +174,8 @@ std::vector<HttpRoute> Api::routes() {
   for (ApiRoute& route : feedback_routes(parts_->desk, parts_->store))
     declared.push_back(std::move(route));
   for (ApiRoute& route : pin_routes(parts_->desk, parts_->store))
+    declared.push_back(std::move(route));
+  for (ApiRoute& route : run_note_routes(parts_->desk, parts_->store))
     declared.push_back(std::move(route));
   for (const ApiRoute& route : parts_->replays) declared.push_back(route);
   for (const ApiRoute& route : parts_->traces) declared.push_back(route);

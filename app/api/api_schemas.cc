@@ -10,6 +10,7 @@
 #include "app/api/pin_routes.h"
 #include "app/api/profile_schemas.h"
 #include "app/api/replay_routes.h"
+#include "app/api/run_note_routes.h"
 #include "app/api/schema_texts.h"
 #include "app/api/spark_routes.h"
 #include "app/api/trace_routes.h"
@@ -241,8 +242,8 @@ const core::Value& api_schemas() {
     core::ValueMap all;
     for (const std::string_view text :
          {kApiSchemas, curve_schemas(), acting_schemas(), alertmanager_schemas(), profile_schemas(),
-          feedback_schemas(), pin_schemas(), view_schemas(), capture_schemas(), replay_schemas(),
-          fleet_schemas(), compare_schemas(), trace_schemas(), spark_schemas()}) {
+          feedback_schemas(), pin_schemas(), run_note_schemas(), view_schemas(), capture_schemas(),
+          replay_schemas(), fleet_schemas(), compare_schemas(), trace_schemas(), spark_schemas()}) {
       auto parsed = core::parse_json(text, text.size());
       const auto* part = parsed ? core::as<core::ValueMap>(*parsed) : nullptr;
       if (part != nullptr) all.insert(all.end(), part->begin(), part->end());

@@ -11,6 +11,7 @@
 #include "app/api/told_failure.h"
 #include "core/chart_view.h"
 #include "core/fields/issue_feedback.h"
+#include "core/fields/run_note.h"
 #include "core/run_pin.h"
 #include "core/topics.h"
 
@@ -34,6 +35,10 @@ std::string run_of_control(const core::RecordView& record) {
   if (key.starts_with(core::kVerdictPrefix)) {
     auto verdict = core::read_issue_verdict(record.text());
     return verdict ? std::move(verdict->of.run) : "";
+  }
+  if (key.starts_with(core::kRunNotePrefix)) {
+    auto note = core::read_run_note(record.text());
+    return note ? std::move(note->run) : "";
   }
   if (!key.starts_with(core::kNotePrefix)) return "";
   auto note = core::read_issue_note(record.text());

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "core/fields/issue_feedback.h"
+#include "core/fields/run_note.h"
 #include "core/fields/run_pin.h"
 #include "core/json.h"
 #include "core/topics.h"
@@ -76,6 +77,11 @@ std::optional<SaidLine> said_line(const core::RecordView& record) {
     const auto verdict = core::read_issue_verdict(record.text());
     if (!verdict) return std::nullopt;
     return SaidLine{"verdict", verdict->by + ": " + verdict->verdict, verdict->note};
+  }
+  if (key.starts_with(core::kRunNotePrefix)) {
+    const auto note = core::read_run_note(record.text());
+    if (!note) return std::nullopt;
+    return SaidLine{"note", note->by + ": " + note->text, ""};
   }
   if (!key.starts_with(core::kNotePrefix)) return std::nullopt;
   const auto note = core::read_issue_note(record.text());

@@ -63,6 +63,25 @@ std::optional<std::string_view> find_header(std::string_view packed, std::string
   return std::nullopt;
 }
 
+void HeaderIndex::read(std::string_view packed) noexcept {
+  rest_ = packed;
+  for (count_ = 0; count_ < first_.size(); ++count_) {
+    const auto header = take(rest_);
+    if (!header) {  // nothing whole is left
+      rest_ = {};
+      return;
+    }
+    first_[count_] = {header->first, header->second};
+  }
+}
+
+std::optional<std::string_view> HeaderIndex::find(std::string_view name) const noexcept {
+  for (std::size_t i = 0; i < count_; ++i) {
+    if (first_[i].name == name) return first_[i].value;
+  }
+  return rest_.empty() ? std::nullopt : find_header(rest_, name);
+}
+
 RecordHeaders unpack_headers(std::string_view packed) {
   RecordHeaders all;
   while (const auto header = take(packed)) all.emplace_back(header->first, header->second);

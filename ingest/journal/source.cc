@@ -16,11 +16,22 @@ using std::chrono::milliseconds;
 constexpr std::chrono::seconds kCheckEvery{1};
 constexpr const char* kColumns = "SELECT id, ts, key, value, headers FROM ";
 
+/// The headers of a row, which are read when one is asked for: most records are of no interest to most.
+struct RowHeaders {
+  const Statement* row;
+  mutable bool read = false;
+  mutable HeaderIndex index = {};
+};
+
 std::optional<std::string_view> header_of(const void* native, std::string_view name) {
-  return find_header(static_cast<const Statement*>(native)->bytes(4), name);
+  const auto& headers = *static_cast<const RowHeaders*>(native);
+  if (!headers.read) headers.index.read(headers.row->bytes(4));
+  headers.read = true;
+  return headers.index.find(name);
 }
 
-core::RecordView view_of(const JournalTopic& topic, const Statement& row) {
+core::RecordView view_of(const JournalTopic& topic, const Statement& row, RowHeaders& headers) {
+  headers.read = false;
   core::RecordView view;
   view.topic = view.stream = topic.name;
   view.offset = row.integer(0);
@@ -29,7 +40,7 @@ core::RecordView view_of(const JournalTopic& topic, const Statement& row) {
   view.tombstone = row.null(3);
   const std::string_view value = row.bytes(3);
   view.value = std::as_bytes(std::span(value.data(), value.size()));
-  view.native = &row;
+  view.native = &headers;
   view.find_header = header_of;
   return view;
 }
@@ -174,6 +185,7 @@ core::Status JournalSource::read(Stream& stream, std::size_t max_records,
   const auto limit = static_cast<std::int64_t>(max_records - count);
   const StatementScope scope(stream.rows);
   stream.rows.bind(1, std::max<std::int64_t>(stream.next, 0)).bind(2, limit);
+  RowHeaders headers{&stream.rows};
   int step = stream.rows.step();
   for (; step == SQLITE_ROW; step = stream.rows.step()) {
     const std::int64_t id = stream.rows.integer(0);
@@ -183,7 +195,7 @@ core::Status JournalSource::read(Stream& stream, std::size_t max_records,
     }
     stream.next = id + 1;
     ++count;
-    handler(view_of(*stream.topic, stream.rows));
+    handler(view_of(*stream.topic, stream.rows, headers));
     if (stream.paused || stream.next != id + 1) return core::ok();  // the handler paused or sought
   }
   if (step != SQLITE_DONE) {
@@ -339,8 +351,9 @@ core::Status JournalSource::read_all(std::string_view topic, std::int32_t /*part
   }
   auto rows = (*from)->prepare(kColumns + known->second.table + " WHERE id >= ? ORDER BY id");
   if (!rows) return rows.error();
+  RowHeaders headers{&*rows};
   int step = rows->bind(1, first).step();
-  for (; step == SQLITE_ROW; step = rows->step()) handler(view_of(known->second, *rows));
+  for (; step == SQLITE_ROW; step = rows->step()) handler(view_of(known->second, *rows, headers));
   return step == SQLITE_DONE ? core::ok() : core::Status((*from)->error());
 }
 

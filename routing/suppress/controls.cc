@@ -12,6 +12,7 @@
 #include "routing/suppress/delivery_orders.h"
 #include "routing/suppress/feedback_records.h"
 #include "routing/suppress/pin_records.h"
+#include "routing/suppress/run_note_records.h"
 #include "routing/suppress/silences.h"
 #include "routing/suppress/view_records.h"
 
@@ -46,6 +47,8 @@ constexpr std::array kControlKinds{
                 make<NoteRecords>},
     ControlKind{"pin", "pin/<run uid>", "people, by `tocsin pin` or the page",
                 "the run is kept no longer than others", make<PinRecords>},
+    ControlKind{"run-note", "run-note/<id>", "people and programs, by the API",
+                "the note is removed", make<RunNoteRecords>},
     ControlKind{"silence", "silence/<id>",
                 "people, by `tocsin silence`; the router, where a silence ends by itself",
                 "the silence is taken back", make<Silences>},

@@ -309,5 +309,24 @@ TEST(JournalHeaders, BytesThatAreNoHeadersAreNoHeaders) {
   EXPECT_EQ(ingest::pack_headers({{std::string(70'000, 'n'), "v"}}), std::nullopt);
 }
 
+/// More of them than it keeps places of, some of one name, cut off anywhere.
+TEST(JournalHeaders, AnIndexFindsWhatASearchFinds) {
+  ingest::RecordHeaders headers;
+  for (int i = 0; i < 20; ++i) {
+    headers.emplace_back("name" + std::to_string(i % 13), std::to_string(i));
+  }
+  headers.emplace_back("last", "");
+  const auto packed = ingest::pack_headers(headers);
+  ASSERT_TRUE(packed);
+  ingest::HeaderIndex index;
+  for (std::size_t size = packed->size() + 1; size-- > 0;) {
+    const std::string cut = packed->substr(0, size);
+    index.read(cut);
+    for (const char* name : {"name0", "name1", "name9", "name12", "name13", "last", ""}) {
+      EXPECT_EQ(index.find(name), ingest::find_header(cut, name)) << name << " of " << size;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tocsin::tests

@@ -141,8 +141,8 @@ def test_moments_that_are_none_are_named(run):
 
 
 def test_a_place_that_cannot_be_opened_is_told_what_can():
-    with pytest.raises(ValueError, match="expected a directory, http://host:port of a server, or kafka://host:9092"):
-        create_trial("s3://bucket/run1")
+    with pytest.raises(ValueError, match="expected a directory, http://host:port of a server, kafka://host:9092, or s3://bucket/prefix"):
+        create_trial("gs://bucket/run1")
     with pytest.raises(ConnectionError, match="127.0.0.1:1"):
         create_trial("kafka://127.0.0.1:1", run="0" * 32)
 

@@ -5,7 +5,8 @@ import re
 import ssl
 import subprocess
 import threading
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
+from xml.sax.saxutils import escape
 
 from botocore.auth import S3SigV4Auth
 from botocore.awsrequest import AWSRequest
@@ -27,6 +28,7 @@ class Store:
 
     def __init__(self, key="AKIDEXAMPLE", secret="wJalr/XUtn+FEMI", token="", bucket="runs", tls=None):
         self.objects, self.faults, self.refused, self.requests = {}, [], [], []
+        self.page = 1000  # keys of one answer
         self.bucket, self._key, self._secret, self._token = bucket, key, secret, token
         self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.certificate = None
@@ -83,6 +85,21 @@ class Store:
         if auth.signature(auth.string_to_sign(request, auth.canonical_request(request)), request) != signature:
             raise Refused(403, "SignatureDoesNotMatch")
 
+    def listed(self, asked):
+        """ListObjectsV2: `page` keys at a time."""
+        assert asked["list-type"] == ["2"]
+        prefix, after = (asked.get(name, [""])[0] for name in ("prefix", "continuation-token"))
+        keys = sorted(key[len(self.bucket) + 1:] for key in self.objects)
+        keys = [key for key in keys if key.startswith(prefix) and key > after]
+        rows = "".join(f"<Contents><Key>{escape(key)}</Key><LastModified>2026-11-28T10:00:{self.age(key):02d}.000Z</LastModified>"
+                       f"<Size>{len(self.objects[f'{self.bucket}/{key}'])}</Size></Contents>" for key in keys[:self.page])
+        more = f"<NextContinuationToken>{escape(keys[self.page - 1])}</NextContinuationToken>" if len(keys) > self.page else ""
+        return f'<?xml version="1.0"?><ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/">{rows}{more}</ListBucketResult>'.encode()
+
+    def age(self, key):
+        """The later an object was put, the newer."""
+        return list(self.objects).index(f"{self.bucket}/{key}") % 60
+
     def _handler(store):  # noqa: N805 - the handler has a self of its own
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -119,6 +136,8 @@ class Store:
 
             def do_GET(self):  # noqa: N802
                 def act(name, _):
+                    if urlsplit(self.path).query:
+                        return self._answer(200, store.listed(parse_qs(urlsplit(self.path).query)))
                     if name not in store.objects:
                         raise Refused(404, "NoSuchKey")
                     whole = store.objects[name]

@@ -29,9 +29,12 @@ class Server:
         self.page = parts.path
         self._token, self._timeout = token, timeout
 
-    def _open(self, path: str, query: Dict[str, Any], timeout: float) -> Any:
+    def _open(self, path: str, query: Dict[str, Any], timeout: float, body: Optional[Dict[str, Any]] = None) -> Any:
         given = {name: value for name, value in query.items() if value is not None}
         request = urllib.request.Request(self.base + path + ("?" + urllib.parse.urlencode(given) if given else ""))
+        if body is not None:
+            request.data = json.dumps(body).encode()
+            request.add_header("Content-Type", "application/json")
         if self._token:
             request.add_header("Authorization", f"Bearer {self._token}")
         try:
@@ -56,6 +59,16 @@ class Server:
                 if error.status not in (429, 503) or time.monotonic() >= end:
                     raise
             time.sleep(0.2)
+
+    def post(self, path: str, body: Dict[str, Any]) -> Any:
+        """The answer to an object. It is sent once."""
+        with self._open(path, {}, self._timeout, body) as answer:
+            return json.load(answer)
+
+    def bytes_of(self, path: str) -> bytes:
+        """A file that the server sends."""
+        with self._open(path, {}, self._timeout) as answer:
+            return bytes(answer.read())
 
     def all(self, path: str, limit: Optional[int] = None, **query: Any) -> Iterator[Dict[str, Any]]:
         """Rows of a list, page by page."""

@@ -9,6 +9,7 @@ from tocsin.rules import recording
 from .copied import KafkaTrial
 from .http import Server
 from .served import ServedTrial
+from .stored import StoredTrial
 from .trial import DirectoryTrial
 
 
@@ -17,7 +18,7 @@ def create_trial(path: str, name: Optional[str] = None, profiler: bool = False, 
                  at: Any = None, config: Optional[str] = None) -> Any:
     """``path``: a directory that a run has written or is writing; or the address of a server, or of a page of it
     (``http://127.0.0.1:9760/runs/4e3046d4``); or ``kafka://host:9092``, from where the run is copied: into ``output_dir``, which stays, or
-    into a directory that goes with the trial. ``run``: uid or the beginning of one; None: the newest. ``range_steps``: global steps from, up
+    into a directory that goes with the trial; or ``s3://bucket/prefix``, where a run has put raw tensors, which are all that it has. ``run``: uid or the beginning of one; None: the newest. ``range_steps``: global steps from, up
     to without. ``token``: where the server's reading needs one. ``at``: a past moment; the trial shows what had been sent by
     then, of a server what it had measured by then: a datetime, seconds since 1970, or a text (``2026-11-27T18:58:30Z``). ``config``: the shared configuration with the
     settings of the cluster and its topics; None: ``TOCSIN_CONFIG``, ``./tocsin.yaml``."""
@@ -28,8 +29,12 @@ def create_trial(path: str, name: Optional[str] = None, profiler: bool = False, 
         return ServedTrial(Server(path, token), name, range_steps, run, _moment(at))
     if path.startswith("kafka://"):
         return KafkaTrial(path, name, range_steps, run, _moment(at), output_dir, config)
+    if path.startswith("s3://"):
+        if at is not None:
+            raise ValueError("at: a store does not say what was there at a past moment")
+        return StoredTrial(path, name, range_steps, run)
     if "://" in path:
-        raise ValueError(f"{path}: expected a directory, http://host:port of a server, or kafka://host:9092")
+        raise ValueError(f"{path}: expected a directory, http://host:port of a server, kafka://host:9092, or s3://bucket/prefix")
     directory = recording.directory_of(path)
     return DirectoryTrial(directory, name or os.path.basename(os.path.normpath(directory)), range_steps, run, _moment(at))
 

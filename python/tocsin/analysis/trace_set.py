@@ -5,10 +5,12 @@ import os
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from .columns import INTEGER, REAL, TEXT
+from .http import Server
 from .made_frame import MadeFrame
 from .profiles import NoProfilerData, percentile
 from .trace_parse import NoTrace, Opened
 from .trace_path import CriticalPath
+from .trace_publish import summary_of, target_of
 from .trace_rank import COMMUNICATION, COMPUTE, MEMORY, RankTrace, Work, common, length, spans_of
 from .trace_sequences import sequences_of
 from .trace_sources import traces_of
@@ -240,8 +242,18 @@ class Traces:
 
 
 def traces(given: Union[str, "os.PathLike[str]", Opened, Sequence[Any], Any], step: Optional[int] = None, run: Optional[str] = None,
-           capture: Any = None) -> Traces:
-    """``given``: a trace file (``.json``, ``.json.gz``), several, a folder of them; or a trial, or the directory of a run that sent traces
-    (`tocsin capture RUN --trace 5`), of which ``step`` names one (None: the newest). ``capture``: as of
-    :func:`tocsin.watch`, where raw tensors go to a store of their own."""
-    return Traces(traces_of(given, step, run, capture))
+           capture: Any = None, publish: Union[bool, str] = False, token: Optional[str] = None) -> Traces:
+    """``given``: a trace file (``.json``, ``.json.gz``), several, a folder of them; or a trial, the directory of a run or its page at a server
+    (``http://127.0.0.1:9760/runs/4e3046d4``) that sent traces (`tocsin capture RUN --trace 5`), of which ``step`` names one (None: the newest).
+    ``capture``: as of :func:`tocsin.watch`, where raw tensors go to a store of their own.
+
+    ``publish``: writes what was found as a note into the history of the run, where the page shows it: True where ``given`` is of a server,
+    else the address of the run's page. ``token``: of the server; publishing needs the role ``operator``. ValueError: no run is named;
+    :class:`ServerError`: the server refuses."""
+    if isinstance(given, str) and given.startswith(("http://", "https://")):
+        given = Server(given, token)
+    target = target_of(given, publish, run, token) if publish else None
+    found = Traces(traces_of(given, step, run, capture))
+    if target is not None:
+        target.write(summary_of(found))
+    return found

@@ -3,12 +3,15 @@
 import glob
 import os
 import re
-from typing import Any, List, Optional, Tuple
+import urllib.parse
+from typing import Any, Dict, List, Optional, Tuple
 
 from tocsin.reading.raw import RawTensors
+from .http import Server, run_of
 from .profiles import NoProfilerData
 from .recorded import RecordedSource
 from .selection import query_of
+from .served import ServedSource
 from .trace_parse import NoTrace, Opened
 
 NAME = "profiler/trace"  # of the raw tensor that a hook sends
@@ -22,9 +25,13 @@ def traces_of(given: Any, step: Optional[int], run: Optional[str], capture: Any 
     if isinstance(given, (list, tuple)):
         return [one for each in given for one in traces_of(each, step, run, capture)]
     if hasattr(given, "series"):
+        if isinstance(getattr(given, "source", None), ServedSource):
+            return _kept(given.source.server, given.run if run is None else run, step)
         if not isinstance(getattr(given, "source", None), RecordedSource):
-            raise ValueError("a server keeps no traces: open the directory of the run")
+            raise ValueError("of trials, those of a directory and of a server have traces")
         return _sent(given.source, given._wanted if run is None else run, step, capture)
+    if isinstance(given, Server):
+        return _kept(given, run, step)
     path = os.fspath(given)
     if os.path.isdir(path):
         if os.path.exists(os.path.join(path, "telemetry.db")):
@@ -36,6 +43,20 @@ def traces_of(given: Any, step: Optional[int], run: Optional[str], capture: Any 
     if not os.path.exists(path):
         raise FileNotFoundError(f"{path}: there is no such trace")
     return [path]
+
+
+def _kept(server: Server, run: Optional[str], step: Optional[int]) -> List[Opened]:
+    """That a server can send, of all workers: of a capture that began at this step; else the newest of each."""
+    uid = run_of(server, run)
+    listed = [one for one in server.get(f"/api/v1/runs/{uid}/traces")["items"]]
+    of: Dict[str, Dict[str, Any]] = {}  # by worker; the newest comes first
+    for one in listed:
+        if step is None or step in (one["step"], one["first_step"]):
+            of.setdefault(one["worker"], one)
+    if not of:
+        others = ", ".join(str(one) for one in sorted({one["step"] for one in listed}))
+        raise NoProfilerData("traces" if not listed else f"trace of step {step} (it has {others})", _HOW)
+    return [server.bytes_of(f"/api/v1/runs/{uid}/traces/{urllib.parse.quote(one['id'], safe='')}") for _, one in sorted(of.items())]
 
 
 def _sent(source: RecordedSource, run: Optional[str], step: Optional[int], capture: Any) -> List[Opened]:

@@ -11,7 +11,7 @@ NumPy does not have, come as float32: every value of theirs is one of it.
 import ctypes
 import json
 import threading
-from typing import Any, Mapping, Optional, Union
+from typing import Any, Mapping, Optional, Tuple, Union
 
 from tocsin import wire
 from tocsin.library import abi
@@ -123,9 +123,14 @@ class RawTensors:
 
 
 def _array(found: _Value) -> Any:
-    shape = tuple(found.dims[axis] for axis in range(found.ndim))
-    data = ctypes.string_at(found.data, found.bytes) if found.bytes else b""
-    word = _WORDS.get(found.dtype, "unknown")
+    return array_of(found.dtype, tuple(found.dims[axis] for axis in range(found.ndim)), ctypes.string_at(found.data, found.bytes) if found.bytes else b"")
+
+
+def array_of(dtype: int, shape: Tuple[int, ...], data: bytes) -> Any:
+    """Elements as an array. ``dtype``: its number on the wire."""
+    if numpy is None:
+        raise NoRawTensor("elements are arrays: NumPy is not installed")
+    word = _WORDS.get(dtype, "unknown")
     if word in _KINDS:
         return numpy.frombuffer(data, dtype="<" + _KINDS[word] if word != "bool" else "?").reshape(shape).copy()
     if word == "bf16":

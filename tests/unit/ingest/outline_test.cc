@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "ingest/events/plain_text.h"
 #include "tests/support/record_fixture.h"
 #include "tests/unit/ingest/any_event.h"
 #include "tests/unit/ingest/event_equality.h"
@@ -257,6 +258,90 @@ TEST(Outline, NoChangedTextPassesForOneThatTheDecoderTakes) {
     }
   }));
   EXPECT_GT(equal, 100) << "else the test compares nothing";
+}
+
+/// Every byte, put where every other one is: most of them in the texts, numbers and times that are
+/// free, where the decoder must take what the outline takes.
+TEST(Outline, NoOtherByteAnywherePassesForOneThatTheDecoderTakes) {
+  static constexpr std::string_view kBytes = "0139{}[]\",:.-+eE\\ TZtn/;\x01\x1f\x7f\x80\xff";
+  core::OutRecord record = encode_issue(said_first());
+  const auto rest = rest_of(record);
+  const auto before = decode_event(view_of(record));
+  ASSERT_TRUE(rest && before);
+  const Issue said = without_free(std::get<Issue>(before->event));
+  std::string& text = *record.value;
+  int equal = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char byte = text[at];
+    for (const char other : kBytes) {
+      text[at] = other;
+      if (other == byte || rest_of(record) != rest) continue;
+      ++equal;
+      const auto after = decode_event(view_of(record));
+      ASSERT_TRUE(after) << after.error().message << "\n" << text;
+      ASSERT_TRUE(without_free(std::get<Issue>(after->event)) == said) << text;
+    }
+    text[at] = byte;
+  }
+  EXPECT_GT(equal, 1000) << "else the test compares nothing";
+}
+
+/// Those that are written as we write them are not read. What is none must not pass for one.
+TEST(Outline, ATimeIsFreeOnlyWhereItIsOne) {
+  core::OutRecord record = encode_issue(said_first());
+  const auto rest = rest_of(record);
+  constexpr std::string_view kName = "\"measured_at\":\"";
+  std::string& text = *record.value;
+  const std::size_t begin = text.find(kName) + kName.size();
+  const std::string good = "2026-11-28T18:07:56.267492925Z";
+  text.replace(begin, text.find('"', begin) - begin, good);
+  ASSERT_EQ(rest_of(record), rest);
+  const auto passes = [&](const std::string& time) {
+    const std::string kept = text;
+    text.replace(begin, good.size(), time);
+    const bool same = rest_of(record) == rest;
+    text = kept;
+    return same;
+  };
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    for (int byte = 0x20; byte < 0x7f; ++byte) {
+      std::string time = good;
+      time[at] = static_cast<char>(byte);
+      if (byte == '"' || byte == '\\') continue;
+      EXPECT_EQ(passes(time), core::parse_rfc3339(time).has_value()) << time;
+    }
+  }
+  for (const char* time :
+       {"2026-00-28T18:07:56.267492925Z", "2026-13-28T18:07:56.267492925Z",
+        "2026-02-29T18:07:56.267492925Z", "2028-02-29T18:07:56.267492925Z",
+        "2026-11-31T18:07:56.267492925Z", "2026-11-30T23:59:59.999999999Z",
+        "2026-11-00T18:07:56.267492925Z", "2026-11-28T24:07:56.267492925Z",
+        "2026-11-28T18:60:56.267492925Z", "2026-11-28T18:07:60.267492925Z",
+        "2026-11-28T18:07:61.267492925Z", "1700-11-28T18:07:56.267492925Z", "2026-11-28T18:07:56Z",
+        "2026-11-28T18:07:56.267Z", "2026-11-28T18:07:56.267492+01:00", "2026-11-28", ""}) {
+    EXPECT_EQ(passes(time), core::parse_rfc3339(time).has_value()) << time;
+  }
+}
+
+/// Beside a look at one byte after the other: each byte at each place of texts of many lengths, which
+/// begin anywhere.
+TEST(PlainText, EndsAtTheFirstByteThatIsNotPlain) {
+  for (std::size_t size = 0; size < 40; ++size) {
+    for (std::size_t skipped = 0; skipped < 3 && skipped <= size; ++skipped) {
+      std::string text(size, 'x');
+      const char* const end = text.data() + size;
+      ASSERT_EQ(past_plain(text.data() + skipped, end), end);
+      for (std::size_t at = skipped; at < size; ++at) {
+        for (int byte = 0; byte < 256; ++byte) {
+          text[at] = static_cast<char>(byte);
+          const bool ends = byte < 0x20 || byte >= 0x7f || byte == '"' || byte == '\\';
+          ASSERT_EQ(past_plain(text.data() + skipped, end), ends ? text.data() + at : end)
+              << size << " " << at << " " << byte;
+        }
+        text[at] = 'x';
+      }
+    }
+  }
 }
 
 }  // namespace
