@@ -215,7 +215,8 @@ CurvesFeed::CurvesFeed(const AppConfig& config, ingest::Transport& transport,
       hub_(hub),
       pins_(pins),
       figures_(telemetry, "curves", path_),
-      condition_("curves", "curves_begun_anew", clock, log) {
+      condition_("curves", "curves_begun_anew", clock, log,
+                 [&hub](const core::Value& news) { hub.publish("store", {}, news); }) {
   if (!config_.enabled) return;
   thread_ = std::jthread([this](const std::stop_token& stop) {
     pthread_setname_np(pthread_self(), "tocsin-curves");

@@ -1,5 +1,6 @@
 // What changes, as the server tells it: one stream for all windows of a browser, of which one holds it and tells the others.
 import { effect, signal } from "@preact/signals";
+import type { StoreState } from "./api";
 import { moment } from "./past";
 
 // Counts up whenever a run has changed: who shows one asks again.
@@ -7,8 +8,10 @@ export const changed = signal(0);
 export const live = signal(false);
 // By run, counts up whenever it has new values.
 export const ticks = signal<ReadonlyMap<string, number>>(new Map());
+// Of the stores, those whose state the stream told, as they are now.
+export const told_stores = signal<ReadonlyMap<string, StoreState>>(new Map());
 
-type Told = { type: "hello" | "changed" | "lost" | "anybody" } | { type: "tick"; uid: string };
+type Told = { type: "hello" | "changed" | "lost" | "anybody" } | { type: "tick"; uid: string } | { type: "store"; one: StoreState };
 
 let due = 0;
 function soon(): void {
@@ -19,6 +22,7 @@ function soon(): void {
 function hear(told: Told): void {
   if (document.hidden) return;
   if (told.type === "tick") ticks.value = new Map(ticks.value).set(told.uid, (ticks.value.get(told.uid) ?? 0) + 1);
+  if (told.type === "store") told_stores.value = new Map(told_stores.value).set(told.one.store, told.one);
   if (told.type === "hello") live.value = true;
   if (told.type === "lost") live.value = false;
   if (told.type === "hello" || told.type === "changed") soon();
@@ -30,6 +34,7 @@ function open_stream(tell: (told: Told) => void): () => void {
   stream.addEventListener("hello", () => tell({ type: "hello" }));
   for (const type of ["run", "silence", "reset"]) stream.addEventListener(type, () => tell({ type: "changed" }));
   stream.addEventListener("tick", (event) => tell({ type: "tick", uid: (JSON.parse((event as MessageEvent<string>).data) as { uid: string }).uid }));
+  stream.addEventListener("store", (event) => tell({ type: "store", one: JSON.parse((event as MessageEvent<string>).data) as StoreState }));
   stream.onerror = () => tell({ type: "lost" });
   return () => stream.close();
 }
