@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/api/insights_feed.h"
+#include "app/api/tick_pace.h"
 #include "app/api/told_failure.h"
 #include "core/topics.h"
 #include "ingest/positions_since.h"
@@ -20,7 +21,7 @@ namespace {
 
 constexpr auto kPauseOfCurves = 5s;  // after an error
 constexpr auto kTidyCurvesEvery = 1min;
-constexpr auto kCurveTickEvery = 500ms;
+constexpr core::Duration kLookAgain = 100ms;     // while nothing comes
 constexpr auto kCommitAtMost = 1s;               // from the first record on
 constexpr std::size_t kRecordsOfACommit = 4096;  // or so many records
 constexpr std::size_t kRowsOfACommit = 100'000;  // or so many rows, which wait in memory
@@ -50,14 +51,16 @@ class CurvesFeed::Reading final : private core::AssignmentListener {
   core::Status forget();
   core::Status drop_old();
   void tick();
+  /// How long to wait for records before somebody must be told.
+  [[nodiscard]] std::chrono::milliseconds patience() const;
 
   CurvesFeed& feed_;
   insights::SeriesWriter& store_;
   std::vector<core::Position> starts_;
   ingest::JsonScalarDecoder json_;
   std::vector<core::StreamPartition> fresh_;  // assigned, not begun
-  std::set<core::RunUid> moved_;              // and not told of
-  core::Duration told_at_{};
+  std::set<core::RunUid> spoke_;              // ranks of them, since the last commit
+  TickPace pace_;
   core::WallTime tidied_{};
   core::WallTime aged_{};
   insights::SystemFold samples_;
@@ -90,18 +93,22 @@ core::Status CurvesFeed::Reading::commit(const core::RecordSource& source) {
   if (auto status = store_.commit(positions); !status) return feed_.failed(status.error());
   feed_.condition_.is_written();
   feed_.figures_.committed(feed_.clock_.monotonic() - begun, rows);
-  moved_.insert(changed.begin(), changed.end());
+  for (const core::RunUid& run : changed) {
+    if (insights::is_node_owner(run)) continue;  // the runs that it serves have moved, too
+    pace_.moved(run, spoke_.contains(run));
+  }
+  spoke_.clear();
   return core::ok();
 }
 
 void CurvesFeed::Reading::tick() {
-  const core::Duration now = feed_.clock_.monotonic();
-  if (moved_.empty() || now - told_at_ < kCurveTickEvery) return;
-  told_at_ = now;
-  for (const core::RunUid& run : std::exchange(moved_, {})) {
-    if (insights::is_node_owner(run)) continue;  // the runs that it serves have moved, too
+  for (const core::RunUid& run : pace_.take(feed_.clock_.monotonic()))
     feed_.hub_.publish("tick", {run}, core::ValueMap{{"uid", core::to_text(run)}});
-  }
+}
+
+std::chrono::milliseconds CurvesFeed::Reading::patience() const {
+  const core::Duration due = pace_.due_in(feed_.clock_.monotonic()).value_or(kLookAgain);
+  return std::chrono::ceil<std::chrono::milliseconds>(std::min(due, kLookAgain));
 }
 
 core::Status CurvesFeed::Reading::tidy() {
@@ -163,6 +170,7 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
     feed_.figures_.read(record.topic, record.timestamp);
     (void)ingest::decode_telemetry(
         record, json_, [this](const core::FrameView& frame, const core::FrameBody& body) {
+          if (frame.header().rank != core::kNodeAgentRank) spoke_.insert(frame.header().run);
           samples_.take(frame, body, feed_.clock_.monotonic(), store_);
           spans_.take(frame, body, store_);
           insights::fold_frame(frame, body, store_);
@@ -175,7 +183,7 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
     // A commit is of what came together, and of what came while that was read.
     while (!all && taken < kRecordsOfACommit && store_.waiting() < kRowsOfACommit &&
            feed_.clock_.monotonic() - begun < kCommitAtMost) {
-      const auto read = (*source)->poll(taken == 0 ? 100ms : 0ms, kRecordsOfAPoll, take);
+      const auto read = (*source)->poll(taken == 0 ? patience() : 0ms, kRecordsOfAPoll, take);
       if (!read && read.error().code != core::Code::data_loss) return read.error();
       if (!read) feed_.figures_.gap();
       if (auto status = begin(**source); !status) return status;
