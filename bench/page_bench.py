@@ -133,6 +133,29 @@ def pan(page, steps=60):
         page.wait_for_timeout(30)
 
 
+def rest(page, server, address):
+    """A page on a run that rests, and what the program does without it."""
+    wait_for(lambda: all(run["state"] != "running" for run in json.loads(server.get("/api/v1/runs")[1])["items"]), 600)
+    requests = []
+    page.goto(address)
+    page.wait_for_selector(".live.good")
+    page.wait_for_timeout(10_000)
+    page.on("request", lambda request: requests.append(request.url))
+    idle = cpu_seconds(server.process.pid)
+    page.wait_for_timeout(RESTS * 1000)
+    idle = cpu_seconds(server.process.pid) - idle
+    page.close()
+    time.sleep(1)
+    alone = cpu_seconds(server.process.pid)
+    time.sleep(RESTS)
+    alone = cpu_seconds(server.process.pid) - alone
+    line("of a core, for a page on a run that rests, beyond none", max(0.0, idle - alone) / RESTS * 100, "%", None, 0.2, 2)
+    line("of a core, the program with nothing to do", alone / RESTS * 100, "%", None, 100, 2)
+    line(f"requests in {RESTS} s of a page on a run that rests", len(requests), "", None, 0, 0)
+    for url in requests[:5]:
+        print("  ", re.sub(r"^.*/api", "/api", url))
+
+
 def main():
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         folder = pathlib.Path(name)
@@ -191,24 +214,7 @@ def main():
         page.wait_for_selector(".run-name a")
         line(f"list of {RUNS} runs scrolled, 95th percentile of frames",
              p95(frames_of(page, lambda: [(page.mouse.wheel(0, 700), page.wait_for_timeout(30)) for _ in range(80)])), "ms", still, TWO_FRAMES)
-        requests = []
-        page.goto(f"{base}/runs/{uid}")
-        page.wait_for_selector(".live.good")
-        page.wait_for_timeout(3000)
-        page.on("request", lambda request: requests.append(request.url))
-        idle = cpu_seconds(server.process.pid)
-        page.wait_for_timeout(RESTS * 1000)
-        idle = cpu_seconds(server.process.pid) - idle
-        page.close()
-        time.sleep(1)
-        alone = cpu_seconds(server.process.pid)
-        time.sleep(RESTS)
-        alone = cpu_seconds(server.process.pid) - alone
-        line("of a core, for a page on a run that rests, beyond none", max(0.0, idle - alone) / RESTS * 100, "%", None, 0.2, 2)
-        line("of a core, the program with nothing to do", alone / RESTS * 100, "%", None, 100, 2)
-        line(f"requests in {RESTS} s of a page on a run that rests", len(requests), "", None, 0, 0)
-        for url in requests[:5]:
-            print("  ", re.sub(r"^.*/api", "/api", url))
+        rest(page, server, f"{base}/runs/{uid}")
         browser.close()
         server.kill()
     return 1 if missed else 0
