@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "app/api/insights_feed.h"
+#include "app/api/tick_pace.h"
 #include "app/api/told_failure.h"
 #include "core/topics.h"
 #include "ingest/positions_since.h"
@@ -20,8 +21,8 @@ namespace {
 
 constexpr auto kPauseOfCurves = 5s;  // after an error
 constexpr auto kTidyCurvesEvery = 1min;
-constexpr auto kCurveTickEvery = 500ms;
-constexpr auto kCommitAtMost = 1s;  // from the first record on
+constexpr core::Duration kLookAgain = 100ms;  // while nothing comes
+constexpr auto kCommitAtMost = 1s;            // from the first record on
 // A commit costs a line and a page of each series that it has something of: what comes little by little shares
 // one. What comes behind a rest is committed at once.
 constexpr auto kCommitApart = 100ms;
@@ -58,14 +59,16 @@ class CurvesFeed::Reading final : private core::AssignmentListener {
   core::Status forget();
   core::Status drop_old();
   void tick();
+  /// How long to wait for records before somebody must be told.
+  [[nodiscard]] std::chrono::milliseconds patience() const;
 
   CurvesFeed& feed_;
   insights::SeriesWriter& store_;
   std::vector<core::Position> starts_;
   ingest::JsonScalarDecoder json_;
   std::vector<core::StreamPartition> fresh_;  // assigned, not begun
-  std::set<core::RunUid> moved_;              // and not told of
-  core::Duration told_at_{};
+  std::set<core::RunUid> spoke_;              // ranks of them, since the last commit
+  TickPace pace_;
   core::Duration committed_at_{};
   core::WallTime tidied_{};
   core::WallTime aged_{};
@@ -100,18 +103,22 @@ core::Status CurvesFeed::Reading::commit(const core::RecordSource& source) {
   committed_at_ = feed_.clock_.monotonic();
   feed_.condition_.is_written();
   feed_.figures_.committed(committed_at_ - begun, rows);
-  moved_.insert(changed.begin(), changed.end());
+  for (const core::RunUid& run : changed) {
+    if (insights::is_node_owner(run)) continue;  // the runs that it serves have moved, too
+    pace_.moved(run, spoke_.contains(run));
+  }
+  spoke_.clear();
   return core::ok();
 }
 
 void CurvesFeed::Reading::tick() {
-  const core::Duration now = feed_.clock_.monotonic();
-  if (moved_.empty() || now - told_at_ < kCurveTickEvery) return;
-  told_at_ = now;
-  for (const core::RunUid& run : std::exchange(moved_, {})) {
-    if (insights::is_node_owner(run)) continue;  // the runs that it serves have moved, too
+  for (const core::RunUid& run : pace_.take(feed_.clock_.monotonic()))
     feed_.hub_.publish("tick", {run}, core::ValueMap{{"uid", core::to_text(run)}});
-  }
+}
+
+std::chrono::milliseconds CurvesFeed::Reading::patience() const {
+  const core::Duration due = pace_.due_in(feed_.clock_.monotonic()).value_or(kLookAgain);
+  return std::chrono::ceil<std::chrono::milliseconds>(std::min(due, kLookAgain));
 }
 
 core::Status CurvesFeed::Reading::tidy() {
@@ -173,6 +180,7 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
     feed_.figures_.read(record.topic, record.timestamp);
     (void)ingest::decode_telemetry(
         record, json_, [this](const core::FrameView& frame, const core::FrameBody& body) {
+          if (frame.header().rank != core::kNodeAgentRank) spoke_.insert(frame.header().run);
           samples_.take(frame, body, feed_.clock_.monotonic(), store_);
           spans_.take(frame, body, store_);
           insights::fold_frame(frame, body, store_);
@@ -186,7 +194,7 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
     while (!all && taken < kRecordsOfACommit && store_.waiting_bytes() < kBytesOfACommit &&
            feed_.clock_.monotonic() - begun < kCommitAtMost) {
       const auto read =
-          (*source)->poll(taken == 0 ? 100ms : until_next_commit(), kRecordsOfAPoll, take);
+          (*source)->poll(taken == 0 ? patience() : until_next_commit(), kRecordsOfAPoll, take);
       if (!read && read.error().code != core::Code::data_loss) return read.error();
       if (!read) feed_.figures_.gap();
       if (auto status = begin(**source); !status) return status;
@@ -226,7 +234,8 @@ CurvesFeed::CurvesFeed(const AppConfig& config, ingest::Transport& transport,
       hub_(hub),
       pins_(pins),
       figures_(telemetry, "curves", path_),
-      condition_("curves", "curves_begun_anew", clock, log) {
+      condition_("curves", "curves_begun_anew", clock, log,
+                 [&hub](const core::Value& news) { hub.publish("store", {}, news); }) {
   if (!config_.enabled) return;
   thread_ = std::jthread([this](const std::stop_token& stop) {
     pthread_setname_np(pthread_self(), "tocsin-curves");

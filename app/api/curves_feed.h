@@ -24,7 +24,7 @@
 namespace tocsin::app {
 
 /// Reads on a thread of its own from its making on, and tells the hub of runs that have new values
-/// (`tick`), at most twice a second. What goes wrong is retried, and disturbs nobody else.
+/// (`tick`, as TickPace says when), and how the store stands when that changes (`store`). What goes wrong is retried, and disturbs nobody else.
 class CurvesFeed {
  public:
   /// All outlive it.

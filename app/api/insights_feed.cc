@@ -217,7 +217,8 @@ InsightsFeed::InsightsFeed(const AppConfig& config, ingest::Transport& transport
       hub_(hub),
       pins_(pins),
       figures_(telemetry, "events", path_),
-      condition_("events", "insights_begun_anew", clock, log) {
+      condition_("events", "insights_begun_anew", clock, log,
+                 [&hub](const core::Value& news) { hub.publish("store", {}, news); }) {
   if (!config_.enabled) return;
   thread_ = std::jthread([this](const std::stop_token& stop) {
     pthread_setname_np(pthread_self(), "tocsin-insights");

@@ -23,7 +23,7 @@
 namespace tocsin::app {
 
 /// Reads on a thread of its own from its making on, and tells the hub which runs have changed once
-/// that is durable. What goes wrong is retried, and disturbs nobody else.
+/// that is durable, and how the store stands when that changes (`store`). What goes wrong is retried, and disturbs nobody else.
 class InsightsFeed {
  public:
   /// All outlive it.

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "app/api/page.h"
+#include "app/api/past_issues.h"
 #include "app/api/past_run.h"
-#include "app/api/run_routes.h"
 #include "app/serve/problem.h"
 #include "core/json.h"
 #include "core/labels.h"
@@ -71,41 +71,27 @@ std::size_t rows_asked(const UrlQuery& query) {
   return out;
 }
 
-// As it was; nullopt: it was reported later, or is not asked for.
-core::Result<std::optional<Value>> issue_then(ApiDesk& desk, const ApiCall& call, core::WallTime at,
-                                              const insights::IssueLine& line,
-                                              const routing::Matchers& matchers) {
-  auto then =
-      issue_of_the_past(desk, line.key, std::to_string(line.episode.value_or(line.ordinal)), at);
-  if (!then && then.error().code == core::Code::not_found) return std::optional<Value>();
-  if (!then) return then.error();
-  for (auto& [name, issue] : *then) {
-    if (name != "issue") continue;
-    const bool asked = fits_one(call.query, "status", core::text_at(issue, "status")) &&
-                       fits_one(call.query, "severity", core::text_at(issue, "severity")) &&
-                       matchers.matches(labels_in(issue));
-    if (asked) return std::optional(std::move(issue));
-  }
-  return std::optional<Value>();
+bool issue_fits(const UrlQuery& query, const Value& issue, const routing::Matchers& matchers) {
+  return fits_one(query, "status", core::text_at(issue, "status")) &&
+         fits_one(query, "severity", core::text_at(issue, "severity")) &&
+         matchers.matches(labels_in(issue));
 }
 
 // `lines`: the newest first.
-core::Status fill_page(ApiDesk& desk, const ApiCall& call, core::WallTime at,
-                       const std::vector<insights::IssueLine>& lines,
-                       const routing::Matchers& matchers, ListPage& page) {
+void fill_page(PastIssues& past, const ApiCall& call, core::WallTime at,
+               const std::vector<insights::IssueLine>& lines, const routing::Matchers& matchers,
+               ListPage& page) {
   const std::size_t enough = rows_asked(call.query) + 1;
   std::size_t taken = 0;
   for (const insights::IssueLine& line : lines) {
     const RowKey place{wall_of(line.opened), line.key + "/" + std::to_string(line.ordinal)};
     if (taken == enough) break;
     if (!page.wants(place) || !line_fits(call.query, line, at)) continue;
-    auto issue = issue_then(desk, call, at, line, matchers);
-    if (!issue) return issue.error();
-    if (!*issue) continue;
-    page.add(place, std::move(**issue));
+    Value issue = past.issue(line);
+    if (issue.is_null() || !issue_fits(call.query, issue, matchers)) continue;
+    page.add(place, std::move(issue));
     ++taken;
   }
-  return core::ok();
 }
 
 }  // namespace
@@ -127,8 +113,9 @@ HttpAnswer list_past_issues(ApiDesk& desk, const ApiCall& call, core::WallTime a
                        " issues have begun since then; ask for those of one run: "
                        "GET /api/v1/runs/{run}?at=…",
                    "at");
-  if (auto filled = fill_page(desk, call, at, lines, *matchers, *page); !filled)
-    return problem(filled.error());
+  PastIssues past(**store, desk.resolve_timeout, at);
+  fill_page(past, call, at, lines, *matchers, *page);
+  if (const auto status = (*store)->failure(); !status) return problem(status.error());
   return std::move(*page).answer(call.request, {{"as_of", core::to_rfc3339(at)}});
 }
 

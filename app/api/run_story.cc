@@ -179,7 +179,8 @@ void RunStory::note_event(const insights::KeptRecord& kept) {
     // The same event stands in two topics: its own time is one.
     line(job->time.time_since_epoch() / std::chrono::nanoseconds(1), "run",
          began ? "the run started" : "the run ended",
-         began ? std::to_string(job->world_size) + " ranks" : job->outcome,
+         began ? std::to_string(job->world_size) + (job->world_size == 1 ? " rank" : " ranks")
+               : job->outcome,
          {{"step", integer_or_null(job->step)}});
   } else if (const auto* rule = std::get_if<core::RuleStatusEvent>(&decoded->event)) {
     rules_.saw(*rule);

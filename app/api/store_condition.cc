@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 namespace tocsin::app {
 
@@ -9,19 +10,27 @@ using core::Value;
 using core::ValueMap;
 
 StoreCondition::StoreCondition(std::string_view store, std::string_view begun_anew,
-                               const core::Clock& clock, core::Log& log)
-    : store_(store), begun_anew_(begun_anew), clock_(clock), log_(log) {}
+                               const core::Clock& clock, core::Log& log, Teller tell)
+    : store_(store), begun_anew_(begun_anew), clock_(clock), log_(log), tell_(std::move(tell)) {}
 
-void StoreCondition::is_written() {
-  const core::MutexLock lock(mutex_);
-  state_ = "ok";
-  trouble_.clear();
-}
+void StoreCondition::is_written() { stands("ok", ""); }
 
 void StoreCondition::stopped(const core::Error& why) {
-  const core::MutexLock lock(mutex_);
-  state_ = why.code == core::Code::resource_exhausted ? "full" : "stopped";
-  trouble_ = why.message;
+  stands(why.code == core::Code::resource_exhausted ? "full" : "stopped", why.message);
+}
+
+void StoreCondition::stands(std::string_view state, const std::string& trouble) {
+  Value news;
+  {
+    const core::MutexLock lock(mutex_);
+    const bool deleted = set_aside_ && !is_there(*set_aside_);
+    if (state_ == state && trouble_ == trouble && !deleted) return;
+    state_ = state;
+    trouble_ = trouble;
+    if (deleted) set_aside_.reset();
+    news = value_now();
+  }
+  tell_(news);
 }
 
 void StoreCondition::condemn_file(std::uint64_t file, const std::string& why) {
@@ -47,10 +56,15 @@ void StoreCondition::opened(const std::string& path, const insights::SetAside& m
                           {"replaced", moved.replaced},
                           {"error", moved.why}});
   if (!gone) return;
-  const core::MutexLock lock(mutex_);
-  ++file_;
-  condemned_.clear();
-  set_aside_ = Kept{moved, clock_.now()};
+  Value news;
+  {
+    const core::MutexLock lock(mutex_);
+    ++file_;
+    condemned_.clear();
+    set_aside_ = Kept{moved, clock_.now()};
+    news = value_now();
+  }
+  tell_(news);
 }
 
 insights::DamageHook StoreCondition::hook_of_reader() {
@@ -63,12 +77,19 @@ std::string StoreCondition::trouble() const {
   return trouble_;
 }
 
+bool StoreCondition::is_there(const Kept& aside) {
+  std::error_code unknown;
+  return std::filesystem::exists(aside.file.moved_to, unknown);
+}
+
 core::Value StoreCondition::value() const {
   const core::MutexLock lock(mutex_);
+  return value_now();
+}
+
+core::Value StoreCondition::value_now() const {
   Value aside;
-  std::error_code unknown;
-  // Whoever has seen to the file and deleted it need not be told of it any more.
-  if (set_aside_ && std::filesystem::exists(set_aside_->file.moved_to, unknown))
+  if (set_aside_ && is_there(*set_aside_))
     aside = ValueMap{{"time", core::to_rfc3339(set_aside_->at)},
                      {"file", set_aside_->file.moved_to},
                      {"damaged", set_aside_->file.damaged},

@@ -22,10 +22,14 @@ namespace tocsin::app {
 /// Thread-safe.
 class StoreCondition {
  public:
+  /// Is given each change, as value() tells it, by the thread that writes.
+  using Teller = std::function<void(const core::Value&)>;
+
   /// `store`: `events` or `curves`. `begun_anew`: what the log calls it. Both outlive it.
   StoreCondition(std::string_view store, std::string_view begun_anew, const core::Clock& clock,
-                 core::Log& log);
+                 core::Log& log, Teller tell);
 
+  /// Called again and again, as stopped() is: both notice that a file set aside was deleted.
   void is_written();
   /// resource_exhausted: the disk is full.
   void stopped(const core::Error& why);
@@ -48,18 +52,23 @@ class StoreCondition {
     insights::SetAside file;
     core::WallTime at{};
   };
+  void stands(std::string_view state, const std::string& trouble);
   void condemn_file(std::uint64_t file, const std::string& why);
+  /// Whoever has seen to the file and deleted it need not be told of it any more.
+  [[nodiscard]] static bool is_there(const Kept& aside);
+  [[nodiscard]] core::Value value_now() const REQUIRES(mutex_);
 
   const std::string store_;
   const std::string begun_anew_;
   const core::Clock& clock_;
   core::Log& log_;
+  const Teller tell_;
   mutable core::Mutex mutex_;
   std::string state_ GUARDED_BY(mutex_) = "starting";
   std::string trouble_ GUARDED_BY(mutex_);
   std::string condemned_ GUARDED_BY(mutex_);
-  std::uint64_t file_ GUARDED_BY(mutex_) = 0;  // counts the files that were begun
-  std::optional<Kept> set_aside_ GUARDED_BY(mutex_);
+  std::uint64_t file_ GUARDED_BY(mutex_) = 0;         // counts the files that were begun
+  std::optional<Kept> set_aside_ GUARDED_BY(mutex_);  // nullopt: deleted, too
 };
 
 }  // namespace tocsin::app

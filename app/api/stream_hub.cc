@@ -87,8 +87,8 @@ HttpStream::Piece StreamReader::take() {
 }
 
 const std::vector<std::string>& StreamHub::types() {
-  static const std::vector<std::string> kTypes{"issue", "delivery", "command", "run",
-                                               "ack",   "silence",  "lag",     "tick"};
+  static const std::vector<std::string> kTypes{"issue",   "delivery", "command", "run", "ack",
+                                               "silence", "lag",      "store",   "tick"};
   return kTypes;
 }
 

@@ -82,8 +82,9 @@ HttpAnswer open_stream(ApiDesk& desk, const ApiCall& call) {
 std::vector<ApiRoute> stream_routes(ApiDesk& desk) {
   ApiParameter run{"run", ParameterType::text, "UUID of a run: events of other runs are left out"};
   run.repeated = true;
-  ApiParameter types{"types", ParameterType::text,
-                     "of issue, delivery, command, ack, silence, lag and tick, between commas"};
+  ApiParameter types{
+      "types", ParameterType::text,
+      "of issue, delivery, command, ack, silence, lag, store and tick, between commas"};
   types.repeated = true;
   ApiParameter poll{"poll", ParameterType::integer,
                     "one answer in JSON in place of a stream, after at most so many seconds"};

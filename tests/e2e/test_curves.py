@@ -306,6 +306,12 @@ def test_the_exploding_loss_has_its_alarm_its_stop_and_its_checkpoint(demo, brow
     page.wait_for_selector(".live.good")
     time.sleep(0.3)
     assert f"step {head['step']}" in page.inner_text("#evidence .marks")
+    assert page.inner_text("header.head").count("job ended") == 1, "how it ended is said once"
     look(page, "evidence", width, theme)
+    page.goto(f"{base}/runs/{run['uid']}/history")
+    page.wait_for_selector("ol.history")
+    told = page.inner_text("ol.history")
+    for words in ("the run started 1 rank ", "rank 0: checkpoint done", "stop asked by router", "stopped by rule", "exploding_tensor: job ended"):
+        assert words in re.sub(r"\s+", " ", told) + " ", words
     assert wrong == []
     context.close()

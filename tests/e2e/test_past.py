@@ -1,7 +1,11 @@
 """Lists, the page and a server's trial as they were at a time; and what cannot be told so says why."""
+import collections
+import random
 import subprocess
 import sys
+import time
 import urllib.parse
+import uuid
 
 import numpy
 import pytest
@@ -11,6 +15,8 @@ from tests.e2e.test_curves import CONFIG, SCRIPT, asked, environment, refused, r
 from tests.e2e.test_page_acts import pictured
 from tests.e2e.test_store_ages import moved
 from tests.support.hook_support import wait_for
+from tests.support.issues import at as time_text
+from tests.support.issues import raise_issues
 from tocsin.analysis import create_trial
 
 
@@ -51,12 +57,55 @@ def test_the_list_of_issues_is_told_as_it_was(told):
                                 ("filter", f'job="{then["items"][0]["job"]}"', True), ("filter", 'job="none"', False)):
         found = asked(one, "/api/v1/issues", at=moved(first, 1), **{name: value})["items"]
         assert bool(found) is wanted, (name, value, found)
+    for when in (moved(first, 1), moved(last, 1)):
+        for issue in asked(one, "/api/v1/issues", at=when)["items"]:
+            assert issue == asked(one, f"/api/v1/issues/{issue['key']}/{issue['episode']}", at=when)["issue"]
     page = asked(one, "/api/v1/issues", at=moved(last, 1), limit=1)
     rest = []
     while page["next"]:
         rest += page["items"]
         page = asked(one, "/api/v1/issues", at=moved(last, 1), limit=1, cursor=page["next"])
     assert [issue["key"] for issue in rest + page["items"]] == [issue["key"] for issue in after]
+
+
+def test_many_issues_of_several_runs_are_told_as_each_is_told_alone(server, tmp_path):
+    """Reports of 24 issues of three runs and of none come in turns: some fire again, become worse, end, and begin anew."""
+    one = server(CONFIG.format(journal=tmp_path / "journal"))
+    one.wait_for("ready")
+    chance = random.Random(26)
+    runs = [*(str(uuid.UUID(int=chance.getrandbits(128), version=4)) for _ in range(3)), None]
+    said = collections.defaultdict(list)  # by number: the newest report of each episode
+    moments = []
+    for turn in range(7):
+        batch = []
+        for number in chance.sample(range(24), 12):
+            run = runs[number % 4]
+            ends = bool(said[number]) and said[number][-1] == "firing" and chance.random() < 0.4
+            if not said[number] or (said[number][-1] == "resolved" and not ends):
+                said[number].append("firing")
+            said[number][-1] = "resolved" if ends else "firing"
+            about = {"run": {"uid": run, "attempt": 1, "job": f"job-{number % 4}"}} if run else {}
+            batch.append(({"rule": f"rule_{number % 5}", "unit": str(number)},
+                          {"status": "resolved" if ends else "firing", "severity": chance.choice(["warning", "error", "critical"]), **about}))
+        raise_issues(tmp_path / "journal", *batch)
+        time.sleep(0.05)
+        moments.append((time_text(time.time()), sorted((str(number), status) for number, episodes in said.items() for status in episodes)))
+        time.sleep(0.05)
+    wanted = len(moments[-1][1])
+
+    def kept():
+        status, _ = one.get(f"/api/v1/issues?at={moments[-1][0]}")
+        return status == 200 and len(asked(one, "/api/v1/issues", at=moments[-1][0], limit=1000)["items"]) == wanted
+    assert wait_for(kept, 30)
+    again = 0
+    for when, scanned in moments:
+        items = asked(one, "/api/v1/issues", at=when, limit=1000)["items"]
+        assert sorted((issue["labels"]["unit"], issue["status"]) for issue in items) == scanned, when
+        for issue in items:
+            assert issue == asked(one, f"/api/v1/issues/{issue['key']}/{issue['episode']}", at=when)["issue"]
+            again += issue["episode"] > 1
+    assert again > 0, "some began anew"
+
 
 
 def test_deliveries_are_those_that_had_been_tried(told):

@@ -116,9 +116,15 @@ def test_damage_that_is_met_while_it_serves_is_set_aside_too(server, tmp_path, b
     page.goto(f"http://{again.wait_for('started')['http']}/runs/{uid}")
     for what, name in (("runs and issues", "insights.db"), ("curves", "curves.db")):
         page.wait_for_selector(f"text=/the store of {what} was found damaged.*{name}.damaged/")
+    page.wait_for_selector(".live.good")
+    page.wait_for_timeout(3000)
+    requests = []
+    page.on("request", lambda request: requests.append(request.url))
     for name in STORES:
         (journal / f"{name}.damaged").unlink()
     assert all(one["set_aside"] is None for one in stores(again).values()), "whoever deletes the file has seen to it"
+    page.wait_for_selector("text=/the store of/", state="detached")
+    assert not [url for url in requests if url.endswith("/status")], "the stream said so"
 
 
 class SmallDisk:

@@ -284,8 +284,14 @@ export class Chart {
         ctx.textAlign = "center";
         for (const one of far) ctx.fillText(above ? "▲" : "▼", one.place, y);
         const most = far.reduce((a, b) => (above ? b.value > a.value : b.value < a.value) ? b : a);
-        ctx.textAlign = most.place > left + width / 2 ? "right" : "left";
-        ctx.fillText(short(most.value), most.place + (ctx.textAlign === "right" ? -10 : 10) * unit, y);
+        const side = most.place > left + width / 2 ? -1 : 1;
+        ctx.textAlign = side < 0 ? "right" : "left";
+        // Beside the arrows that stand close to it, not over them.
+        let beside = most.place;
+        for (const one of [...far].sort((a, b) => side * (a.place - b.place))) {
+          if (side * (one.place - beside) > 0 && side * (one.place - beside) < 14 * unit) beside = one.place;
+        }
+        ctx.fillText(short(most.value), beside + side * 10 * unit, y);
       }
     });
   }

@@ -45,7 +45,10 @@ function core_sentence(heat: Heat): string {
   });
   const least = means.reduce((a, b) => (b.mean < a.mean ? b : a));
   const most = means.reduce((a, b) => (b.mean > a.mean ? b : a));
-  return `${heat.rows.length} ${heat.rows.length === 1 ? "row" : "rows"}, ${clock(heat.from)} to ${clock_words(heat.to)}. Busiest on average: ${most.row.label}, ${Math.round(most.mean * 100)} %; least: ${least.row.label}, ${Math.round(least.mean * 100)} %. 1 column = ${heat.width / 1000} s, the mean of its samples.`;
+  const percent = (mean: number) => `${Math.round(mean * 100)} %`;
+  const busy = percent(most.mean) === percent(least.mean) ? `${heat.rows.length === 1 ? "Busy" : "All are equally busy"} on average: ${percent(most.mean)}.` :
+    `Busiest on average: ${most.row.label}, ${percent(most.mean)}; least: ${least.row.label}, ${percent(least.mean)}.`;
+  return `${heat.rows.length} ${heat.rows.length === 1 ? "row" : "rows"}, ${clock(heat.from)} to ${clock_words(heat.to)}. ${busy} 1 column = ${heat.width / 1000} s, the mean of its samples.`;
 }
 
 function CoreFigure({ heat, marks: all_marks, at, point, choose }: { heat: Heat; marks: Mark[]; at: number | null; point: (x: number) => void; choose: (row: CoreRow) => void }) {

@@ -244,16 +244,24 @@ export class HeatCanvas {
     ctx.font = "13px system-ui, sans-serif";
     ctx.textAlign = "center";
     ctx.textBaseline = "alphabetic";
+    const edge = this.canvas.width / (devicePixelRatio || 1) - 7;
     let free = -Infinity;
     for (const mark of [...this.marks].sort((a, b) => a.x - b.x)) {
       if (mark.x < heat.from || mark.x >= heat.to + heat.width) continue;
-      const x = Math.min(this.x_of(mark.x + 0.5), this.canvas.width / (devicePixelRatio || 1) - 7);
+      const x = Math.min(this.x_of(mark.x + 0.5), edge);
       const sign = Math.max(x, free);
       free = sign + 13;
       ctx.fillStyle = colours[mark.kind];
       places.push({ at: sign, mark });
-      ctx.fillText(MARK_SIGNS[mark.kind], sign, ABOVE - 6);
       ctx.fillRect(x - 0.5, ABOVE - 4, 1, height + 4);
+    }
+    // Those that the edge would cut move to the left, and push the others.
+    let last = edge;
+    for (const one of [...places].reverse()) {
+      one.at = Math.min(one.at, last);
+      last = one.at - 13;
+      ctx.fillStyle = colours[one.mark.kind];
+      ctx.fillText(MARK_SIGNS[one.mark.kind], one.at, ABOVE - 6);
     }
     this.places.put(places);
   }

@@ -100,7 +100,7 @@ function Head({ answer }: { answer: IssuePage }) {
     <header class="head">
       <p class="dim">{run ? <><Link to={`/runs/${run.uid}`}>{run.job || run.uid.slice(0, 8)}</Link>{attempt_words(run.attempt)} · {outcome_words(run)}</> : "of no run"}</p>
       <h1><Severity of={issue.severity} /> {issue.summary}</h1>
-      <p><span class={fires ? "bad" : "good"}>{fires ? "Firing" : `Over: ${(issue.resolution ?? "resolved").replaceAll("_", " ")}`}</span>
+      <p><span class={fires ? "bad" : "good"}>{fires ? "Firing" : issue.ending?.summary ? "Over." : `Over: ${(issue.resolution ?? "resolved").replaceAll("_", " ")}`}</span>
         {issue.ending?.summary && !fires && <span class="dim"> {issue.ending.summary}</span>}
         {stop && <> · {stop.state === "stopped" ? "run stopped" : `stop ${stop.state}`}{stop.checkpoint && ", checkpoint saved"}</>}
         {issue.ends_at && !fires && <> · <AsItWas to={issue_path(issue)} at={before(issue.ends_at)}>as it was before it ended</AsItWas></>}</p>

@@ -4,7 +4,7 @@ import { ask } from "./api";
 const MOST_SECONDS = 20;           // that the server waits for something to tell
 const AFTER_FAILURES = [1, 2, 5, 10];  // seconds
 
-export interface PolledEvent { event: string; data: { uid?: string } }
+export interface PolledEvent { event: string; data: unknown }
 interface Answer { cursor: string; reset: string | null; events: PolledEvent[] }
 
 // Tells each event, `up` after an answer and `lost` after a failure, until what it gives is called.

@@ -37,6 +37,16 @@ export function RunScreen({ uid }: { uid: string }) {
   );
 }
 
+// Words of the records as a person says them; names of rules and paths stay as they are.
+const plain = (line: HistoryLine): { text: string; detail: string } => {
+  const detail = line.detail ?? "";
+  const spoken = (text: string) => text.replaceAll("_", " ");
+  if (line.kind === "run") return { text: line.text, detail: spoken(detail) };
+  if (line.kind === "answer") return { text: spoken(line.text), detail };
+  if (line.kind === "command") return { text: line.text, detail: detail && `by ${detail}` };
+  return { text: line.text, detail: line.kind === "issue" ? detail.replace(/: .*$/, spoken) : detail };
+};
+
 export function HistoryScreen({ uid }: { uid: string }) {
   interface Answer { run: RunRow; items: HistoryLine[] }
   return (
@@ -44,7 +54,7 @@ export function HistoryScreen({ uid }: { uid: string }) {
       <>
         <Head run={answer.run} at="history" />
         <Panel title="What happened, newest first">
-          <ol class="history">{answer.items.map((line, at) => (
+          <ol class="history">{answer.items.map((line) => ({ ...line, ...plain(line) })).map((line, at) => (
             <li key={at}><span class="dim"><Moment at={line.time} /></span> <span class="kind">{line.kind}</span>{" "}
               <span>{line.key ? <Link to={`/issues/${encodeURIComponent(line.key)}/newest`}>{line.text}</Link> : line.text}
                 {line.state && ` · ${line.state.replaceAll("_", " ")}`}{line.step != null && ` · step ${line.step}`}

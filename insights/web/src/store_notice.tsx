@@ -1,7 +1,9 @@
-// Says above every screen that a store is not written, or was begun anew. It is asked after the screen, which must not wait for it.
+// Says above every screen that a store is not written, or was begun anew. It is asked after the screen, which must not wait for it; then the
+// stream tells what changes. Without one it is asked again and again.
 import { useEffect, useState } from "preact/hooks";
 import { ask, type Status, type StoreState } from "./api";
 import { Moment } from "./parts";
+import { live, told_stores } from "./stream";
 
 const FIRST_MS = 2000, EVERY_MS = 30_000;
 const NAMES: Record<string, string> = { events: "runs and issues", curves: "curves" };
@@ -20,14 +22,21 @@ function Notice({ one }: { one: StoreState }) {
 
 export function StoreNotice() {
   const [stores, set_stores] = useState<StoreState[]>([]);
+  const streams = live.value;
   useEffect(() => {
     let timer = 0;
     const look = () => {
-      timer = window.setTimeout(look, EVERY_MS);
-      if (!document.hidden) ask<Status>("/status").then((status) => set_stores(status.stores ?? []), () => undefined);
+      if (!streams) timer = window.setTimeout(look, EVERY_MS);
+      if (document.hidden) return;
+      const before = told_stores.value;
+      ask<Status>("/status").then((status) => {
+        set_stores(status.stores ?? []);
+        if (told_stores.value === before) told_stores.value = new Map();  // else what was told may be newer
+      }, () => { if (streams) timer = window.setTimeout(look, EVERY_MS); });
     };
     timer = window.setTimeout(look, FIRST_MS);
     return () => clearTimeout(timer);
-  }, []);
-  return <div role="status">{stores.map((one) => <Notice key={one.store} one={one} />)}</div>;
+  }, [streams]);
+  const told = told_stores.value;
+  return <div role="status">{stores.map((one) => <Notice key={one.store} one={told.get(one.store) ?? one} />)}</div>;
 }

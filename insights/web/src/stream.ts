@@ -1,5 +1,6 @@
 // What changes, as the server tells it: one stream for all windows of a browser, of which one holds it and tells the others.
 import { effect, signal } from "@preact/signals";
+import type { StoreState } from "./api";
 import { moment } from "./past";
 import { poll_events } from "./polled";
 
@@ -14,6 +15,8 @@ const ticks = signal<ReadonlyMap<string, number>>(new Map());
 const refreshes = signal(0);
 // Another number: panels of this run ask again.
 export const turn_of = (uid: string): number => (ticks.value.get(uid) ?? 0) + refreshes.value;
+// Of the stores, those whose state the stream told, as they are now.
+export const told_stores = signal<ReadonlyMap<string, StoreState>>(new Map());
 
 // Everything on the screen asks again.
 export function refresh(): void {
@@ -21,7 +24,7 @@ export function refresh(): void {
   changed.value += 1;
 }
 
-type Told = { type: "changed" | "lost" | "anybody" } | { type: "hello"; polled: boolean } | { type: "tick"; uid: string };
+type Told = { type: "changed" | "lost" | "anybody" } | { type: "hello"; polled: boolean } | { type: "tick"; uid: string } | { type: "store"; one: StoreState };
 
 let due = 0;
 function soon(): void {
@@ -32,6 +35,7 @@ function soon(): void {
 function hear(told: Told): void {
   if (document.hidden) return;
   if (told.type === "tick") ticks.value = new Map(ticks.value).set(told.uid, (ticks.value.get(told.uid) ?? 0) + 1);
+  if (told.type === "store") told_stores.value = new Map(told_stores.value).set(told.one.store, told.one);
   if (told.type === "hello") { live.value = true; polled.value = told.polled; }
   if (told.type === "lost") live.value = false;
   if (told.type === "hello" || told.type === "changed") soon();
@@ -42,9 +46,10 @@ const CHANGES = ["run", "silence", "reset"];
 // Gives what closes it.
 function open_stream(tell: (told: Told) => void): () => void {
   const stream = new EventSource("/api/v1/stream");
-  const take = (event: string, data: { uid?: string }) => {
+  const take = (event: string, data: unknown) => {
     if (CHANGES.includes(event)) tell({ type: "changed" });
-    else if (event === "tick") tell({ type: "tick", uid: data.uid! });
+    else if (event === "tick") tell({ type: "tick", uid: (data as { uid: string }).uid });
+    else if (event === "store") tell({ type: "store", one: data as StoreState });
   };
   let close = () => stream.close();
   const silent = window.setTimeout(() => {
@@ -52,7 +57,8 @@ function open_stream(tell: (told: Told) => void): () => void {
     close = poll_events(({ event, data }) => take(event, data), () => tell({ type: "hello", polled: true }), () => tell({ type: "lost" }));
   }, PATIENCE);
   stream.addEventListener("hello", () => { clearTimeout(silent); tell({ type: "hello", polled: false }); });
-  for (const type of [...CHANGES, "tick"]) stream.addEventListener(type, (event) => take(type, type === "tick" ? JSON.parse((event as MessageEvent<string>).data) : {}));
+  for (const type of CHANGES) stream.addEventListener(type, () => take(type, null));
+  for (const type of ["tick", "store"]) stream.addEventListener(type, (event) => take(type, JSON.parse((event as MessageEvent<string>).data)));
   stream.onerror = () => { clearTimeout(silent); tell({ type: "lost" }); };
   return () => { clearTimeout(silent); close(); };
 }

@@ -62,7 +62,9 @@ export function samples_sentence(one: Samples, label: string, factor: number, un
   const said = (value: number | null | undefined, at: number) => `${amount(value! * factor, unit)} at ${clock(one.x0[at]!)}`;
   const samples = one.n.reduce((sum, count) => sum + count, 0);
   const bad = one.bad.reduce((sum, row) => sum + row[1]! + row[2]! + row[3]!, 0);
-  return `${label}: least ${said(one.min[least], least)}, greatest ${said(one.max[most], most)}, last ${said(one.mean[last], last)}. ${samples} ${samples === 1 ? "sample" : "samples"}` +
+  const values = samples > 1 && one.min[least] === one.max[most] ? `always ${amount(one.min[least]! * factor, unit)}` :
+    `least ${said(one.min[least], least)}, greatest ${said(one.max[most], most)}, last ${said(one.mean[last], last)}`;
+  return `${label}: ${values}. ${samples} ${samples === 1 ? "sample" : "samples"}` +
     `${one.n.some((count) => count > 1) ? `; 1 point = ${short(width / 1000)} s, the band from least to greatest` : ""}${bad > 0 ? `; ${bad} not finite` : ""}.`;
 }
 

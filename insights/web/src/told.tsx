@@ -25,7 +25,7 @@ export function Told({ deliveries }: { deliveries: Delivery[] }) {
           <li key={one.id}>
             <span class={ARRIVED.has(one.state) ? "good" : "bad"}>{ARRIVED.has(one.state) ? "✓" : "✗"}</span>{" "}
             <b>{one.receiver}</b> by {one.type}: {one.state.replaceAll("_", " ")}
-            {one.code && <span class="dim"> {one.code}</span>}{" "}
+            {one.code && <span class="dim"> {one.code} ·</span>}{" "}
             <span class="dim">{one.latency_ms} ms · <Moment at={one.time} /></span>{" "}<AsItWas to={place.value.path} at={one.time}>as it was then</AsItWas>
             {!ARRIVED.has(one.state) && one.detail && <div class="dim">{one.detail}</div>}
           </li>))}</ul>}
@@ -34,7 +34,7 @@ export function Told({ deliveries }: { deliveries: Delivery[] }) {
 }
 
 const bytes = (count: number) =>
-  count < 1e6 ? `${Math.round(count / 1e3)} kB` : count < 1e9 ? `${(count / 1e6).toFixed(1)} MB` : `${(count / 1e9).toFixed(1)} GB`;
+  count < 1e6 ? `${Math.round(count / 1e3)}\u00a0kB` : count < 1e9 ? `${(count / 1e6).toFixed(1)}\u00a0MB` : `${(count / 1e9).toFixed(1)}\u00a0GB`;
 
 export function Done({ stop }: { stop: Stop | null }) {
   if (!stop) return <Panel title="What was done" id="done"><p>Nothing: the run was not asked to stop.</p></Panel>;
