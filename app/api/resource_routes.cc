@@ -222,6 +222,7 @@ HttpAnswer list_commands(ApiDesk& desk, const ApiCall& call) {
     for (const auto& [id, entry] : desk.commands.entries()) {
       const bool asked = page->wants(entry.key) && is_of_run(call.query, entry.command.run) &&
                          is_asked(call.query, "action", entry.command.action) &&
+                         is_asked(call.query, "node", entry.node) &&
                          is_within(call.query, entry.key.at, entry.key.at);
       if (asked) page->add(entry.key, command_value(entry));
     }
@@ -337,10 +338,11 @@ std::vector<ApiRoute> resource_routes(ApiDesk& desk) {
       {"GET",
        "/api/v1/commands",
        kViewer,
-       "List commands to runs, and what ranks answered",
+       "List commands to runs and to nodes' agents, and what was answered",
        of_desk(list_commands),
        with_page({several("run", "UUID of the run"),
-                  several("action", "slot of the command: stop, capture, profile")}),
+                  several("node", "name of a node, whose agent is asked"),
+                  several("action", "slot of the command: stop, capture, profile, agent")}),
        {},
        {{200, "newest first", "Commands"}}},
       {"GET",
