@@ -13,7 +13,7 @@
 #include "core/text.h"
 #include "core/visible_text.h"
 #include "ingest/ingest.h"
-#include "insights/store/node_ask_reader.h"
+#include "insights/store/command_reader.h"
 
 namespace tocsin::app {
 namespace {
@@ -32,7 +32,7 @@ struct AgentStanding {
 };
 
 core::Result<AgentStanding> standing_of(const std::string& store, const std::string& node) {
-  auto reader = insights::NodeAskReader::open(store);
+  auto reader = insights::CommandReader::open(store);
   if (!reader) return reader.error();
   AgentStanding out;
   if (const auto kept = (*reader)->asked(agent_key(node))) {

@@ -11,6 +11,7 @@
 #include "app/api/alertmanager_routes.h"
 #include "app/api/api_desk.h"
 #include "app/api/capture_routes.h"
+#include "app/api/command_routes.h"
 #include "app/api/compare_routes.h"
 #include "app/api/event_routes.h"
 #include "app/api/feedback_routes.h"
@@ -175,6 +176,8 @@ std::vector<HttpRoute> Api::routes() {
   for (ApiRoute& route : feedback_routes(parts_->desk, parts_->store))
     declared.push_back(std::move(route));
   for (ApiRoute& route : pin_routes(parts_->desk, parts_->store))
+    declared.push_back(std::move(route));
+  for (ApiRoute& route : command_routes(parts_->desk, parts_->store))
     declared.push_back(std::move(route));
   for (ApiRoute& route : agent_routes(parts_->desk, parts_->store))
     declared.push_back(std::move(route));

@@ -102,7 +102,8 @@ void InsightsFeed::Reading::take_command(insights::KeptRecord kept,
     // Asked of a node's agent: what stands, whichever command it was.
     kept.record = decoded->command ? agent_record(*decoded->command, node, "/" + feed_.cluster_)
                                    : agent_tombstone(node);
-    // Not of a run, and not of all runs.
+    if (decoded->command) store_.saw(kept, *decoded->command);
+    // What stands is not of a run, and not of all runs.
     return store_.saw_control(kept, core::node_route_key(node));
   }
   if (decoded->command) {
