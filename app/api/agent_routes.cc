@@ -62,7 +62,7 @@ Value standing_value(const std::string& node, const AgentStanding& standing) {
   return ValueMap{{"node", node}, {"asked", std::move(asked)}, {"answer", std::move(answer)}};
 }
 
-HttpAnswer told(const std::string& node, const AgentStanding& standing) {
+HttpAnswer told_standing(const std::string& node, const AgentStanding& standing) {
   return {200, core::to_json(standing_value(node, standing)) + "\n"};
 }
 
@@ -118,7 +118,7 @@ HttpAnswer ask_agent(ApiDesk& desk, const std::string& store, const ApiCall& cal
   if (const auto known = check_known(desk, node, *before); !known) return problem(known.error());
   const bool reset = order.settings.empty();
   const bool stands = reset ? !before->asked : before->asked && order.says(*before->asked);
-  if (stands) return told(node, *before);
+  if (stands) return told_standing(node, *before);
   std::optional<core::Command> after;
   if (!reset) {
     const std::uint64_t revision = before->asked ? before->asked->revision + 1 : 1;
@@ -126,7 +126,7 @@ HttpAnswer ask_agent(ApiDesk& desk, const std::string& store, const ApiCall& cal
   }
   if (const auto done = write_ask(desk, store, call, node, *before, after); !done)
     return problem(done.error());
-  return told(node, {after, std::nullopt});
+  return told_standing(node, {after, std::nullopt});
 }
 
 HttpAnswer put_agent(ApiDesk& desk, const std::string& store, const ApiCall& call) {
@@ -140,7 +140,7 @@ HttpAnswer show_agent(ApiDesk& desk, const std::string& store, const ApiCall& ca
   const auto standing = standing_of(store, node);
   if (!standing) return problem(standing.error());
   if (const auto known = check_known(desk, node, *standing); !known) return problem(known.error());
-  return told(node, *standing);
+  return told_standing(node, *standing);
 }
 
 constexpr std::string_view kAgentSchemas =

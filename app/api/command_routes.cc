@@ -106,7 +106,7 @@ HttpAnswer list_commands(ApiDesk& desk, const std::string& store, const ApiCall&
   return std::move(*page).answer(call.request, {{"complete_since", complete_value(since)}});
 }
 
-ApiParameter repeated_text(std::string name, std::string meaning) {
+ApiParameter several_named(std::string name, std::string meaning) {
   ApiParameter out{std::move(name), ParameterType::text, std::move(meaning)};
   out.repeated = true;
   return out;
@@ -116,9 +116,9 @@ ApiParameter repeated_text(std::string name, std::string meaning) {
 
 std::vector<ApiRoute> command_routes(ApiDesk& desk, const std::string& store) {
   std::vector<ApiParameter> asked{
-      repeated_text("run", "UUID of the run"),
-      repeated_text("node", "name of a node, whose agent is asked"),
-      repeated_text("action", "slot of the command: stop, capture, profile, agent"),
+      several_named("run", "UUID of the run"),
+      several_named("node", "name of a node, whose agent is asked"),
+      several_named("action", "slot of the command: stop, capture, profile, agent"),
       moment_parameter(),
       {"from", ParameterType::time, "not what was over before"},
       {"to", ParameterType::time, "not what began after"}};

@@ -26,7 +26,7 @@ core::WallTime moment_at(std::int64_t millis) {
       std::chrono::duration_cast<core::WallTime::duration>(std::chrono::milliseconds(millis)));
 }
 
-const char* kind_of(HardwareFault fault) {
+const char* fault_kind(HardwareFault fault) {
   switch (fault) {
     case HardwareFault::xid:
       return "xid";
@@ -84,7 +84,7 @@ std::string event_words(const HardwareEvent& event) {
 }
 
 Value event_row(const HardwareEvent& event) {
-  return ValueMap{{"kind", kind_of(event.kind)},
+  return ValueMap{{"kind", fault_kind(event.kind)},
                   {"time", core::to_rfc3339(moment_at(event.first))},
                   {"until", core::to_rfc3339(moment_at(event.last))},
                   {"step", event.step ? Value(*event.step) : Value()},

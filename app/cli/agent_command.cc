@@ -55,7 +55,7 @@ class AgentsAsked {
   std::map<std::string, core::Ack> answers;    // by command
 };
 
-core::Value answer_value(const core::Ack* ack) {
+core::Value agent_answer_value(const core::Ack* ack) {
   if (ack == nullptr) return {};
   return core::ValueMap{
       {"phase", ack->phase}, {"at", core::to_rfc3339(ack->time)}, {"detail", ack->reason}};
@@ -65,7 +65,7 @@ core::Value agent_value(const std::string& node, const core::Command* command,
                         const core::Ack* ack) {
   return core::ValueMap{{"node", node},
                         {"asked", command == nullptr ? core::Value() : asked_of_agent(*command)},
-                        {"answer", answer_value(ack)}};
+                        {"answer", agent_answer_value(ack)}};
 }
 
 std::string settings_words(const core::Command& command) {

@@ -15,9 +15,9 @@ struct AgentOptions {
   std::string out;          // kafka://host:9092 or a directory, before any file
   std::string node;         // show: empty: all
   std::optional<core::Duration> interval, lasts;
-  std::vector<std::string> collectors;            // empty: as the agent's file says
+  std::vector<std::string> collectors;             // empty: as the agent's file says
   core::Duration wait = std::chrono::seconds(10);  // for the agent's answer
-  std::string author;                             // empty: user and host
+  std::string author;                              // empty: user and host
   bool dry_run = false;
   bool json = false;
 };

@@ -9,8 +9,6 @@
 namespace tocsin::app {
 namespace {
 
-using Options = std::shared_ptr<AgentOptions>;
-
 CLI::Option* add_node(CLI::App& command, AgentOptions& options) {
   return command
       .add_option("node", options.node, "Name of the node: its host name, or collect.node there")

@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 
 constexpr core::WallTime kAgentStart{std::chrono::seconds(1'767'312'000)};
 
-struct HandClock final : core::Clock {
+struct AgentClock final : core::Clock {
   core::WallTime now() const override { return kAgentStart; }
   core::Duration monotonic() const override { return {}; }
 };
@@ -78,7 +78,7 @@ class CollectStageTest : public testing::Test {
     return next_.value_or(core::Duration{}) - at(since).steady;
   }
 
-  HandClock clock_;
+  AgentClock clock_;
   core::NullLog log_;
   core::NullTelemetry telemetry_;
   std::unique_ptr<CollectStage> stage_;
