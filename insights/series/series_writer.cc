@@ -166,6 +166,8 @@ SeriesWriter::KnownRun& SeriesWriter::known(const core::RunUid& run) {
 
 void SeriesWriter::heard(const core::RunUid& run, std::int64_t micros) {
   KnownRun& known_run = known(run);
+  // One that was never told when it was heard of is older than every limit: it is told with the next commit.
+  if (known_run.heard == 0) changed_.insert(run);
   known_run.heard = std::max(known_run.heard, micros);
 }
 

@@ -42,6 +42,12 @@ std::string_view unit_of_metric(std::string_view metric) {
   return "";
 }
 
+bool names_series(const core::Dictionary& names) {
+  return std::any_of(names.begin(), names.end(), [](const core::NamedEntry& entry) {
+    return entry.type == core::DictionaryType::series;
+  });
+}
+
 }  // namespace
 
 SeriesLabel split_series(std::string_view text) {
@@ -129,10 +135,7 @@ SystemFold::Agent& SystemFold::agent_of(const SegmentOf& segment, SeriesWriter& 
 
 void SystemFold::take_names(const core::RunUid& owner, const core::Dictionary& names,
                             SeriesWriter& into) {
-  const bool samples = std::any_of(names.begin(), names.end(), [](const core::NamedEntry& entry) {
-    return entry.type == core::DictionaryType::series;
-  });
-  if (!samples) return;  // somebody who tells of deaths only
+  if (!names_series(names)) return;  // somebody who tells of deaths only
   Node& node = node_of(owner, into);
   for (const core::NamedEntry& entry : names) {
     if (entry.type == core::DictionaryType::node) into.name_worker(owner, entry.hash, entry.name);
@@ -178,8 +181,13 @@ void SystemFold::take(const core::FrameView& frame, const core::FrameBody& body,
                       SeriesWriter& into) {
   const core::FrameHeader& header = frame.header();
   if (header.rank != core::kNodeAgentRank) return;
-  if (const auto* names = std::get_if<core::Dictionary>(&body); names != nullptr)
-    return take_names(node_owner(header.worker), *names, into);
+  if (const auto* names = std::get_if<core::Dictionary>(&body); names != nullptr) {
+    const core::RunUid owner = node_owner(header.worker);
+    take_names(owner, *names, into);
+    // Its first sample may be of the next commit: until then it is nothing old that is forgotten.
+    if (names_series(*names)) into.heard(owner, header.time / kNanosOfAMilli * kMicrosOfAMilli);
+    return;
+  }
   if (header.kind == core::FrameKind::system) take_rows(frame, now, into);
 }
 

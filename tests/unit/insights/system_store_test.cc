@@ -91,6 +91,22 @@ TEST_F(SystemStoreTest, CoresAreFoldedToBusyAndIowaitAndMeansAreOverThem) {
   EXPECT_EQ(system("hw\\.power.*").lines[0].name.unit, "W");
 }
 
+// Names and the first samples may come in two commits, and what is old may be forgotten between them.
+TEST_F(SystemStoreTest, ANodeThatHasOnlyToldItsNamesIsNotOld) {
+  core::FrameHeader head = agent();
+  head.time = kBegin * 1'000'000;
+  tell(head);
+  commit();
+  const auto hour_before = core::wall_time(head.time) - std::chrono::hours(1);
+  ASSERT_TRUE(store_->forget(hour_before, 1'000'000'000, 10));
+  fill(0, 5);
+  rest();
+  commit();
+  const auto power = system("hw\\.power.*");
+  ASSERT_EQ(power.lines.size(), 1U);
+  EXPECT_EQ(power.lines[0].node, "n7");
+}
+
 TEST_F(SystemStoreTest, CountersAreIncreasesAndAResetIsAbsent) {
   tell(agent());
   fill(0, 9);
