@@ -48,6 +48,7 @@ class CurvesFeed::Reading final : private core::AssignmentListener {
   void revoked(std::span<const core::StreamPartition> /*partitions*/) override {}
   void lost(std::span<const core::StreamPartition> /*partitions*/) override {}
   core::Status begin(core::RecordSource& source);
+  core::Result<std::size_t> gather(core::RecordSource& source, core::RecordHandler take);
   core::Status commit(const core::RecordSource& source);
   /// How long what has come waits for more of it.
   [[nodiscard]] std::chrono::milliseconds until_next_commit() const {
@@ -168,6 +169,25 @@ core::Status CurvesFeed::Reading::drop_old() {
   return core::ok();
 }
 
+// What came together, and what came while that was read, up to a commit; gives how many records.
+core::Result<std::size_t> CurvesFeed::Reading::gather(core::RecordSource& source,
+                                                      core::RecordHandler take) {
+  const core::Duration begun = feed_.clock_.monotonic();
+  std::size_t taken = 0;
+  bool all = false;
+  while (!all && taken < kRecordsOfACommit && store_.waiting_bytes() < kBytesOfACommit &&
+         feed_.clock_.monotonic() - begun < kCommitAtMost) {
+    const auto read =
+        source.poll(taken == 0 ? patience() : until_next_commit(), kRecordsOfAPoll, take);
+    if (!read && read.error().code != core::Code::data_loss) return read.error();
+    if (!read) feed_.figures_.gap();
+    if (auto status = begin(source); !status) return status.error();
+    all = !read || (*read == 0 && (taken == 0 || until_next_commit() == 0ms));
+    if (read) taken += *read;
+  }
+  return taken;
+}
+
 // What cannot be read is passed over: who decides by it puts it into the dead letters.
 core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
   ingest::SourceOptions options;
@@ -187,23 +207,11 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
         });
   };
   while (!stop.stop_requested()) {
-    const core::Duration begun = feed_.clock_.monotonic();
-    std::size_t taken = 0;
-    bool all = false;
-    // A commit is of what came together, and of what came while that was read.
-    while (!all && taken < kRecordsOfACommit && store_.waiting_bytes() < kBytesOfACommit &&
-           feed_.clock_.monotonic() - begun < kCommitAtMost) {
-      const auto read =
-          (*source)->poll(taken == 0 ? patience() : until_next_commit(), kRecordsOfAPoll, take);
-      if (!read && read.error().code != core::Code::data_loss) return read.error();
-      if (!read) feed_.figures_.gap();
-      if (auto status = begin(**source); !status) return status;
-      all = !read || (*read == 0 && (taken == 0 || until_next_commit() == 0ms));
-      if (read) taken += *read;
-    }
+    const auto taken = gather(**source, take);
+    if (!taken) return taken.error();
     const bool folded = samples_.settle(feed_.clock_.monotonic(), store_);
     spans_.settle(store_);
-    if (taken > 0 || folded) {
+    if (*taken > 0 || folded) {
       if (auto status = commit(**source); !status) return status;
     }
     tick();
