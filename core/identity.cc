@@ -37,13 +37,15 @@ void stamp_version(RunUid& uid, std::uint8_t version) noexcept {
 
 }  // namespace
 
+// In place: the router looks runs up by it, once for each event.
 std::string to_text(const RunUid& uid) {
-  const std::string digits = hex(uid.bytes);
-  std::string out;
-  out.reserve(36);
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i == 8 || i == 12 || i == 16 || i == 20) out += '-';
-    out += digits[i];
+  static constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out(36, '-');
+  std::size_t at = 0;
+  for (const std::uint8_t byte : uid.bytes) {
+    if (at == 8 || at == 13 || at == 18 || at == 23) ++at;
+    out[at++] = kDigits[byte >> 4];
+    out[at++] = kDigits[byte & 15];
   }
   return out;
 }
