@@ -47,6 +47,7 @@ class CurvesFeed::Reading final : private core::AssignmentListener {
   void revoked(std::span<const core::StreamPartition> /*partitions*/) override {}
   void lost(std::span<const core::StreamPartition> /*partitions*/) override {}
   core::Status begin(core::RecordSource& source);
+  core::Result<std::size_t> gather(core::RecordSource& source);
   core::Status commit(const core::RecordSource& source);
   /// How long what has come waits for more of it.
   [[nodiscard]] std::chrono::milliseconds until_next_commit() const {
@@ -161,14 +162,9 @@ core::Status CurvesFeed::Reading::drop_old() {
   return core::ok();
 }
 
-// What cannot be read is passed over: who decides by it puts it into the dead letters.
-core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
-  ingest::SourceOptions options;
-  options.topics = {core::topic::kTelemetry};
-  options.start = ingest::Start::beginning;
-  options.listener = this;
-  auto source = feed_.transport_.source(options);
-  if (!source) return source.error();
+// What came together, and what came while that was read; how many records. What cannot be read is passed over:
+// who decides by it puts it into the dead letters.
+core::Result<std::size_t> CurvesFeed::Reading::gather(core::RecordSource& source) {
   const auto take = [this](const core::RecordView& record) {
     feed_.figures_.read(record.topic, record.timestamp);
     (void)ingest::decode_telemetry(
@@ -178,24 +174,34 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
           insights::fold_frame(frame, body, store_);
         });
   };
+  const core::Duration begun = feed_.clock_.monotonic();
+  std::size_t taken = 0;
+  bool all = false;
+  while (!all && taken < kRecordsOfACommit && store_.waiting_bytes() < kBytesOfACommit &&
+         feed_.clock_.monotonic() - begun < kCommitAtMost) {
+    const auto read = source.poll(taken == 0 ? 100ms : until_next_commit(), kRecordsOfAPoll, take);
+    if (!read && read.error().code != core::Code::data_loss) return read.error();
+    if (!read) feed_.figures_.gap();
+    if (auto status = begin(source); !status) return status.error();
+    all = !read || (*read == 0 && (taken == 0 || until_next_commit() == 0ms));
+    if (read) taken += *read;
+  }
+  return taken;
+}
+
+core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
+  ingest::SourceOptions options;
+  options.topics = {core::topic::kTelemetry};
+  options.start = ingest::Start::beginning;
+  options.listener = this;
+  auto source = feed_.transport_.source(options);
+  if (!source) return source.error();
   while (!stop.stop_requested()) {
-    const core::Duration begun = feed_.clock_.monotonic();
-    std::size_t taken = 0;
-    bool all = false;
-    // A commit is of what came together, and of what came while that was read.
-    while (!all && taken < kRecordsOfACommit && store_.waiting_bytes() < kBytesOfACommit &&
-           feed_.clock_.monotonic() - begun < kCommitAtMost) {
-      const auto read =
-          (*source)->poll(taken == 0 ? 100ms : until_next_commit(), kRecordsOfAPoll, take);
-      if (!read && read.error().code != core::Code::data_loss) return read.error();
-      if (!read) feed_.figures_.gap();
-      if (auto status = begin(**source); !status) return status;
-      all = !read || (*read == 0 && (taken == 0 || until_next_commit() == 0ms));
-      if (read) taken += *read;
-    }
+    const auto taken = gather(**source);
+    if (!taken) return taken.error();
     const bool folded = samples_.settle(feed_.clock_.monotonic(), store_);
     spans_.settle(store_);
-    if (taken > 0 || folded) {
+    if (*taken > 0 || folded) {
       if (auto status = commit(**source); !status) return status;
     }
     tick();
