@@ -48,7 +48,7 @@ class CurvesFeed::Reading final : private core::AssignmentListener {
   void revoked(std::span<const core::StreamPartition> /*partitions*/) override {}
   void lost(std::span<const core::StreamPartition> /*partitions*/) override {}
   core::Status begin(core::RecordSource& source);
-  core::Result<std::size_t> gather(core::RecordSource& source, core::RecordHandler take);
+  core::Result<std::size_t> gather(core::RecordSource& source);
   core::Status commit(const core::RecordSource& source);
   /// How long what has come waits for more of it.
   [[nodiscard]] std::chrono::milliseconds until_next_commit() const {
@@ -169,9 +169,19 @@ core::Status CurvesFeed::Reading::drop_old() {
   return core::ok();
 }
 
-// What came together, and what came while that was read, up to a commit; gives how many records.
-core::Result<std::size_t> CurvesFeed::Reading::gather(core::RecordSource& source,
-                                                      core::RecordHandler take) {
+// What came together, and what came while that was read; how many records. What cannot be read is passed over:
+// who decides by it puts it into the dead letters.
+core::Result<std::size_t> CurvesFeed::Reading::gather(core::RecordSource& source) {
+  const auto take = [this](const core::RecordView& record) {
+    feed_.figures_.read(record.topic, record.timestamp);
+    (void)ingest::decode_telemetry(
+        record, json_, [this](const core::FrameView& frame, const core::FrameBody& body) {
+          if (frame.header().rank != core::kNodeAgentRank) spoke_.insert(frame.header().run);
+          samples_.take(frame, body, feed_.clock_.monotonic(), store_);
+          spans_.take(frame, body, store_);
+          insights::fold_frame(frame, body, store_);
+        });
+  };
   const core::Duration begun = feed_.clock_.monotonic();
   std::size_t taken = 0;
   bool all = false;
@@ -188,7 +198,6 @@ core::Result<std::size_t> CurvesFeed::Reading::gather(core::RecordSource& source
   return taken;
 }
 
-// What cannot be read is passed over: who decides by it puts it into the dead letters.
 core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
   ingest::SourceOptions options;
   options.topics = {core::topic::kTelemetry};
@@ -196,18 +205,8 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
   options.listener = this;
   auto source = feed_.transport_.source(options);
   if (!source) return source.error();
-  const auto take = [this](const core::RecordView& record) {
-    feed_.figures_.read(record.topic, record.timestamp);
-    (void)ingest::decode_telemetry(
-        record, json_, [this](const core::FrameView& frame, const core::FrameBody& body) {
-          if (frame.header().rank != core::kNodeAgentRank) spoke_.insert(frame.header().run);
-          samples_.take(frame, body, feed_.clock_.monotonic(), store_);
-          spans_.take(frame, body, store_);
-          insights::fold_frame(frame, body, store_);
-        });
-  };
   while (!stop.stop_requested()) {
-    const auto taken = gather(**source, take);
+    const auto taken = gather(**source);
     if (!taken) return taken.error();
     const bool folded = samples_.settle(feed_.clock_.monotonic(), store_);
     spans_.settle(store_);

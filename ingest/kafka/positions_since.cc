@@ -14,6 +14,32 @@ namespace tocsin::ingest {
 namespace {
 
 constexpr std::chrono::milliseconds kSincePatience{20'000};
+constexpr int kLooksForLeader = 40;
+constexpr std::chrono::milliseconds kBetweenLooks{250};
+
+// Of a topic that was made just now some brokers do not know yet who leads it.
+bool no_leader_yet(rd_kafka_resp_err_t error) {
+  return error == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION ||
+         error == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE;
+}
+
+rd_kafka_resp_err_t offsets_for_time(rd_kafka_t* client, rd_kafka_topic_partition_list_t& list,
+                                     std::int64_t millis) {
+  for (int i = 0; i < list.cnt; ++i) list.elems[i].offset = millis;
+  const auto error =
+      rd_kafka_offsets_for_times(client, &list, static_cast<int>(kSincePatience.count()));
+  if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return error;
+  for (int i = 0; i < list.cnt; ++i) {
+    if (no_leader_yet(list.elems[i].err)) return list.elems[i].err;
+  }
+  return error;
+}
+
+// Nothing is assigned, so nothing comes: the client only waits, and hears of leaders meanwhile.
+void wait_for_leader(rd_kafka_t* client) {
+  const Kafka<rd_kafka_message_t> none(
+      rd_kafka_consumer_poll(client, static_cast<int>(kBetweenLooks.count())));
+}
 
 }  // namespace
 
@@ -36,9 +62,11 @@ core::Result<std::vector<core::Position>> kafka_positions_since(
   const auto list = partition_list(context, asked);
   const auto millis =
       std::chrono::floor<std::chrono::milliseconds>(since.time_since_epoch()).count();
-  for (int i = 0; i < list->cnt; ++i) list->elems[i].offset = std::max<std::int64_t>(0, millis);
-  const auto error = rd_kafka_offsets_for_times((*client)->get(), list.get(),
-                                                static_cast<int>(kSincePatience.count()));
+  auto error = offsets_for_time((*client)->get(), *list, std::max<std::int64_t>(0, millis));
+  for (int look = 1; no_leader_yet(error) && look < kLooksForLeader; ++look) {
+    wait_for_leader((*client)->get());
+    error = offsets_for_time((*client)->get(), *list, std::max<std::int64_t>(0, millis));
+  }
   if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
     return kafka_error(error, "looking for a time in the topics");
   for (int i = 0; i < list->cnt; ++i) {
