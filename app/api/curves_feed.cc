@@ -44,6 +44,7 @@ class CurvesFeed::Reading final : private core::AssignmentListener {
   void assigned(std::span<const core::Position> committed) override;
   void revoked(std::span<const core::StreamPartition> /*partitions*/) override {}
   void lost(std::span<const core::StreamPartition> /*partitions*/) override {}
+  void take(const core::RecordView& record);
   core::Status begin(core::RecordSource& source);
   core::Status commit(const core::RecordSource& source);
   core::Status tidy();
@@ -159,6 +160,18 @@ core::Status CurvesFeed::Reading::drop_old() {
 }
 
 // What cannot be read is passed over: who decides by it puts it into the dead letters.
+void CurvesFeed::Reading::take(const core::RecordView& record) {
+  feed_.figures_.read(record.topic, record.timestamp);
+  (void)ingest::decode_telemetry(record, json_,
+                                 [this](const core::FrameView& frame, const core::FrameBody& body) {
+                                   if (frame.header().rank != core::kNodeAgentRank)
+                                     spoke_.insert(frame.header().run);
+                                   samples_.take(frame, body, feed_.clock_.monotonic(), store_);
+                                   spans_.take(frame, body, store_);
+                                   insights::fold_frame(frame, body, store_);
+                                 });
+}
+
 core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
   ingest::SourceOptions options;
   options.topics = {core::topic::kTelemetry};
@@ -166,16 +179,6 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
   options.listener = this;
   auto source = feed_.transport_.source(options);
   if (!source) return source.error();
-  const auto take = [this](const core::RecordView& record) {
-    feed_.figures_.read(record.topic, record.timestamp);
-    (void)ingest::decode_telemetry(
-        record, json_, [this](const core::FrameView& frame, const core::FrameBody& body) {
-          if (frame.header().rank != core::kNodeAgentRank) spoke_.insert(frame.header().run);
-          samples_.take(frame, body, feed_.clock_.monotonic(), store_);
-          spans_.take(frame, body, store_);
-          insights::fold_frame(frame, body, store_);
-        });
-  };
   while (!stop.stop_requested()) {
     const core::Duration begun = feed_.clock_.monotonic();
     std::size_t taken = 0;
@@ -183,7 +186,8 @@ core::Status CurvesFeed::Reading::go(const std::stop_token& stop) {
     // A commit is of what came together, and of what came while that was read.
     while (!all && taken < kRecordsOfACommit && store_.waiting() < kRowsOfACommit &&
            feed_.clock_.monotonic() - begun < kCommitAtMost) {
-      const auto read = (*source)->poll(taken == 0 ? patience() : 0ms, kRecordsOfAPoll, take);
+      const auto read = (*source)->poll(taken == 0 ? patience() : 0ms, kRecordsOfAPoll,
+                                        [this](const core::RecordView& record) { take(record); });
       if (!read && read.error().code != core::Code::data_loss) return read.error();
       if (!read) feed_.figures_.gap();
       if (auto status = begin(**source); !status) return status;
