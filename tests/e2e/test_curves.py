@@ -286,6 +286,7 @@ def test_the_exploding_loss_has_its_alarm_its_stop_and_its_checkpoint(demo, brow
     page.keyboard.press("ArrowRight")
     read = page.inner_text(".chart[data-name=loss][data-mode=train] .read")
     assert read.startswith(f"step {steps[1]}:") and f"{float(f'{values[1]:.5g}'):g}"[:5] in read, read
+    assert page.inner_text("#curves .marks").count("first sign") == 1
     look(page, "curves", width, theme)
     if width > 700:  # drag: what is seen then is finer, the address says where, and all steps come back
         box = page.locator(".chart[data-name=loss][data-mode=train] .u-over").bounding_box()
@@ -306,6 +307,9 @@ def test_the_exploding_loss_has_its_alarm_its_stop_and_its_checkpoint(demo, brow
     page.wait_for_selector(".live.good")
     time.sleep(0.3)
     assert f"step {head['step']}" in page.inner_text("#evidence .marks")
+    issues = asked(one, f"/api/v1/runs/{run['uid']}")["issues"]
+    if any(issue["step"] < head["step"] and issue["mode"] == "train" for issue in issues):
+        assert "This is the first sign" not in page.inner_text("#first-sign"), "though its rule spoke first"
     assert page.inner_text("header.head").count("job ended") == 1, "how it ended is said once"
     look(page, "evidence", width, theme)
     page.goto(f"{base}/runs/{run['uid']}/history")

@@ -56,7 +56,11 @@ def test_pictures_are_made(module_server, browser):
         def told():
             status, text = one.get("/api/v1/runs")
             runs = json.loads(text)["items"] if status == 200 else []
-            return runs[0] if runs and runs[0]["state"] == "ended" and runs[0]["told"] else None
+            if not runs or runs[0]["state"] != "ended" or not runs[0]["told"]:
+                return None
+            head = runs[0]["headline"]
+            _, text = one.get(f"/api/v1/issues/{head['key']}/{head['episode']}")
+            return runs[0] if any(sent["type"] == "webhook" for sent in json.loads(text)["deliveries"]) else None
         run = wait_for(told, 30)
         assert run
         head = run["headline"]

@@ -4,6 +4,7 @@ import { Act } from "./act";
 import { ask, type Evidence, type Issue, type IssuePage, type IssueRow } from "./api";
 import { CurvePanel } from "./curves";
 import { Feedback } from "./feedback";
+import { begun_before } from "./first_signs";
 import { Asked, Command, IssueLink, issue_path, Link, Moment, Panel, Severity } from "./parts";
 import { before } from "./past";
 import { ReplayPanel } from "./replay";
@@ -59,11 +60,16 @@ function Measured({ evidence }: { evidence: Evidence | null }) {
 function Chain({ issue, issues }: { issue: Issue; issues: IssueRow[] }) {
   const causes = issue.caused_by.map((cause) =>
     issues.find((one) => one.key === cause.key) ?? null);
-  const others = issues.filter((one) => one.key !== issue.key &&
+  const earlier = issue.caused_by.length > 0 || issue.starts_at === null ? [] :
+    begun_before({ ...issue, attempt: issue.run?.attempt ?? 0, starts_at: issue.starts_at }, issues).sort(by_step);
+  const others = issues.filter((one) => one.key !== issue.key && !earlier.includes(one) &&
     !issue.caused_by.some((cause) => cause.key === one.key)).sort(by_step);
   return (
     <Panel title="First sign" id="first-sign">
-      {issue.caused_by.length === 0 ? <p>This is the first sign: nothing before it explains it.</p> :
+      {earlier.length > 0 ? <><p>No cause was known when it was reported. These began at earlier steps:</p>
+        <ol class="lines">{earlier.map((one) => <li key={`${one.key}/${one.episode}`}><Severity of={one.severity} /> <IssueLink issue={one} /> <span class="dim">step {one.step}</span></li>)}
+          <li><Severity of={issue.severity} /> this issue <span class="dim">step {issue.step}</span></li></ol></> :
+        issue.caused_by.length === 0 ? <p>This is the first sign: nothing before it explains it.</p> :
         <ol class="lines">{issue.caused_by.map((cause, at) => {
           const known = causes[at];
           return <li key={cause.key}>{known ? <><Severity of={known.severity} /> <IssueLink issue={known} /></> : cause.rule}
