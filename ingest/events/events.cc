@@ -290,10 +290,12 @@ OutRecord withdraw_command(const core::RunUid& run, std::string_view action) {
 }
 
 OutRecord encode_ack(const core::Ack& ack, std::string_view cluster) {
-  const std::string run = uid_text(ack.run);
+  // An agent answers for its node, where nothing was asked of a run.
+  const bool of_node = ack.run.nil() && !ack.node.empty();
+  const std::string run = of_node ? core::node_route_key(ack.node) : uid_text(ack.run);
   Attributes attributes;
   attributes.type = event_type::kAck;
-  attributes.source = source_of(cluster, "hook/" + ack.worker);
+  attributes.source = source_of(cluster, of_node ? "agent/" + ack.node : "hook/" + ack.worker);
   attributes.id = core::make_id("ack_", {ack.command_id, std::to_string(ack.revision), ack.worker,
                                          std::to_string(ack.incarnation), ack.phase});
   attributes.time = ack.time;
