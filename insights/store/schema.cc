@@ -35,9 +35,11 @@ CREATE TABLE report_of_issue(key TEXT, event_id TEXT, ordinal INTEGER, PRIMARY K
   STRICT, WITHOUT ROWID;
 )sql";
 
-// What nodes and labels ask: which issues opened within some days. A file of any version gets it when a writer
+// What nodes and labels ask: which issues opened within some days; what the past of commands asks. A file of any version gets it when a writer
 // opens it.
-constexpr const char* kLaterPlaces = "CREATE INDEX IF NOT EXISTS issue_opened ON issue(opened)";
+constexpr const char* kLaterPlaces =
+    "CREATE INDEX IF NOT EXISTS issue_opened ON issue(opened);"
+    "CREATE INDEX IF NOT EXISTS event_command ON event(time) WHERE kind = 'command'";
 
 // Of version 1.
 constexpr const char* kMoves = R"sql(
