@@ -7,7 +7,8 @@ namespace {
 constexpr std::string_view kActingSchemas =
     R"json({"Command":{"type":"object","properties":{"command_id":{"type":"string"},
    "action":{"type":"string"},"run":{"nullable":true,
-   "allOf":[{"$ref":"#/components/schemas/Run"}]},"issued_at":{"type":"string",
+   "allOf":[{"$ref":"#/components/schemas/Run"}]},"node":{"type":"string","nullable":true,
+   "description":"whose agent is asked"},"issued_at":{"type":"string",
    "format":"date-time"},"expires_at":{"type":"string","format":"date-time","nullable":true},
    "requested_by":{"type":"string","nullable":true},"dry_run":{"type":"boolean"},
    "withdrawn":{"type":"boolean"},"phase":{"type":"string","nullable":true},
@@ -20,7 +21,7 @@ constexpr std::string_view kActingSchemas =
    "step":{"type":"integer"},"effective_step":{"type":"integer","nullable":true,
    "description":"from which on it holds"},"reason":{"type":"string","nullable":true}},
    "required":["rank","worker","phase","time","step","effective_step","reason"],"additionalProperties":false}}},
-   "required":["command_id","action","run","issued_at","expires_at","requested_by","dry_run",
+   "required":["command_id","action","run","node","issued_at","expires_at","requested_by","dry_run",
    "withdrawn","phase","reason","answers"],"additionalProperties":false},
  "Commands":{"type":"object","properties":{"items":{"type":"array",
    "items":{"$ref":"#/components/schemas/Command"}},"next":{"type":"string","nullable":true},

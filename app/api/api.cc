@@ -7,14 +7,17 @@
 #include <utility>
 
 #include "app/api/ack_routes.h"
+#include "app/api/agent_routes.h"
 #include "app/api/alertmanager_routes.h"
 #include "app/api/api_desk.h"
 #include "app/api/capture_routes.h"
+#include "app/api/command_routes.h"
 #include "app/api/compare_routes.h"
 #include "app/api/event_routes.h"
 #include "app/api/feedback_routes.h"
 #include "app/api/fleet_routes.h"
 #include "app/api/group_routes.h"
+#include "app/api/hardware_routes.h"
 #include "app/api/heat_routes.h"
 #include "app/api/histogram_routes.h"
 #include "app/api/idempotency.h"
@@ -73,7 +76,7 @@ constexpr std::array kMeasured{
     MeasuredRoutes{"heat", heat_routes},        MeasuredRoutes{"system", system_routes},
     MeasuredRoutes{"spans", span_routes},       MeasuredRoutes{"histogram", histogram_routes},
     MeasuredRoutes{"fleet", fleet_routes},      MeasuredRoutes{"compare", compare_routes},
-    MeasuredRoutes{"sparklines", spark_routes},
+    MeasuredRoutes{"sparklines", spark_routes}, MeasuredRoutes{"hardware", hardware_routes},
 };
 
 bool takes_moment(const ApiRoute& route) {
@@ -173,6 +176,10 @@ std::vector<HttpRoute> Api::routes() {
   for (ApiRoute& route : feedback_routes(parts_->desk, parts_->store))
     declared.push_back(std::move(route));
   for (ApiRoute& route : pin_routes(parts_->desk, parts_->store))
+    declared.push_back(std::move(route));
+  for (ApiRoute& route : command_routes(parts_->desk, parts_->store))
+    declared.push_back(std::move(route));
+  for (ApiRoute& route : agent_routes(parts_->desk, parts_->store))
     declared.push_back(std::move(route));
   for (const ApiRoute& route : parts_->replays) declared.push_back(route);
   for (const ApiRoute& route : parts_->traces) declared.push_back(route);

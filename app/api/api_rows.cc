@@ -144,6 +144,7 @@ Value command_value(const CommandHistory::Entry& entry) {
   return ValueMap{{"command_id", command.command_id},
                   {"action", command.action},
                   {"run", run_value(command.run, command.attempt)},
+                  {"node", text_or_null(entry.node)},
                   {"issued_at", core::to_rfc3339(command.issued_at)},
                   {"expires_at", time_or_null(command.expires_at)},
                   {"requested_by", text_or_null(command.requested_by)},

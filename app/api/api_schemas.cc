@@ -3,10 +3,12 @@
 #include <string_view>
 #include <utility>
 
+#include "app/api/agent_routes.h"
 #include "app/api/capture_routes.h"
 #include "app/api/compare_routes.h"
 #include "app/api/feedback_routes.h"
 #include "app/api/fleet_routes.h"
+#include "app/api/hardware_routes.h"
 #include "app/api/pin_routes.h"
 #include "app/api/profile_schemas.h"
 #include "app/api/replay_routes.h"
@@ -241,8 +243,9 @@ const core::Value& api_schemas() {
     core::ValueMap all;
     for (const std::string_view text :
          {kApiSchemas, curve_schemas(), acting_schemas(), alertmanager_schemas(), profile_schemas(),
-          feedback_schemas(), pin_schemas(), view_schemas(), capture_schemas(), replay_schemas(),
-          fleet_schemas(), compare_schemas(), trace_schemas(), spark_schemas()}) {
+          feedback_schemas(), pin_schemas(), agent_schemas(), view_schemas(), capture_schemas(),
+          replay_schemas(), fleet_schemas(), compare_schemas(), trace_schemas(), spark_schemas(),
+          hardware_schemas()}) {
       auto parsed = core::parse_json(text, text.size());
       const auto* part = parsed ? core::as<core::ValueMap>(*parsed) : nullptr;
       if (part != nullptr) all.insert(all.end(), part->begin(), part->end());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/view/agent_order.h"
 #include "core/audit_topic.h"
 #include "core/topics.h"
 #include "ingest/ingest.h"
@@ -81,10 +82,11 @@ CommandHistory::Entry* CommandHistory::make_room(const std::string& id) {
 void CommandHistory::saw_command(const core::RecordView& record) {
   auto decoded = ingest::decode_command(record);
   if (!decoded) return;
+  std::string node = node_of_key(decoded->key);
   if (!decoded->command) {
     for (auto& [id, entry] : entries_) {
-      const bool meant =
-          entry.command.run == decoded->run && entry.command.action == decoded->action;
+      const bool meant = entry.command.run == decoded->run &&
+                         entry.command.action == decoded->action && entry.node == node;
       entry.withdrawn = entry.withdrawn || meant;
     }
     return;
@@ -93,6 +95,7 @@ void CommandHistory::saw_command(const core::RecordView& record) {
   Entry& entry = *make_room(id);
   entry.key = {decoded->command->issued_at, id};
   entry.command = std::move(*decoded->command);
+  entry.node = std::move(node);
   entry.withdrawn = false;
   const auto early = early_.find(id);
   if (early == early_.end()) return;

@@ -61,6 +61,7 @@ class CommandHistory final : public TopicWatch {
   struct Entry {
     RowKey key;
     core::Command command;
+    std::string node;  // of an agent's; empty: it is a run's
     bool withdrawn = false;
     std::string newest_phase;
     std::map<std::uint32_t, Answer> answers;  // by rank, the newest

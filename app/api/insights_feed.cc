@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "app/api/told_failure.h"
+#include "app/view/agent_order.h"
 #include "core/chart_view.h"
 #include "core/fields/issue_feedback.h"
 #include "core/run_pin.h"
@@ -97,6 +98,14 @@ void InsightsFeed::Reading::take_command(insights::KeptRecord kept,
                                          const core::RecordView& record) {
   const auto decoded = ingest::decode_command(record);
   if (!decoded) return;
+  if (const std::string node = node_of_key(decoded->key); !node.empty()) {
+    // Asked of a node's agent: what stands, whichever command it was.
+    kept.record = decoded->command ? agent_record(*decoded->command, node, "/" + feed_.cluster_)
+                                   : agent_tombstone(node);
+    if (decoded->command) store_.saw(kept, *decoded->command);
+    // What stands is not of a run, and not of all runs.
+    return store_.saw_control(kept, core::node_route_key(node));
+  }
   if (decoded->command) {
     kept.record = ingest::encode_command(*decoded->command, "/" + feed_.cluster_ + "/router");
     return store_.saw(kept, *decoded->command);

@@ -137,12 +137,6 @@ std::string why_only_now(std::string_view path) {
     std::string_view path, words;
   };
   static constexpr std::array kReasons{
-      Reason{"/api/v1/silences",
-             "of a silence only the newest version is kept; each change stands in "
-             "GET /api/v1/audit?what=silence.set"},
-      Reason{"/api/v1/commands",
-             "of a command only the newest answer of each rank is kept here; "
-             "GET /api/v1/runs/{run}/history?at=… tells commands and answers as they were"},
       Reason{
           "/api/v1/nodes",
           "how an agent stood is not kept by time; GET /api/v1/runs/{run}/system has the samples "
@@ -155,8 +149,10 @@ std::string why_only_now(std::string_view path) {
         (one.path == "/api/v1/groups" && path.starts_with(one.path)))
       return "at: this is only told as it is now: " + std::string(one.words);
   }
-  return "at: this is only told as it is now; a run, its history, its curves, an issue, and the "
-         "lists of runs, issues and deliveries are told as they were";
+  return "at: this is only told as it is now; a run, its history, its curves, the faults of its "
+         "GPUs, an issue, and the lists of runs, issues, deliveries, commands and silences are "
+         "told "
+         "as they were";
 }
 
 }  // namespace tocsin::app

@@ -213,23 +213,6 @@ HttpAnswer list_deliveries(ApiDesk& desk, const ApiCall& call) {
   return std::move(*page).answer(call.request, {{"complete_since", since_or_null(since)}});
 }
 
-HttpAnswer list_commands(ApiDesk& desk, const ApiCall& call) {
-  auto page = ListPage::of(call.query);
-  if (!page) return problem(400, "invalid-request", page.error().message, "cursor");
-  std::optional<core::WallTime> since;
-  const auto seen = desk.view.read([&](const TopicView&) {
-    since = desk.commands.complete_since();
-    for (const auto& [id, entry] : desk.commands.entries()) {
-      const bool asked = page->wants(entry.key) && is_of_run(call.query, entry.command.run) &&
-                         is_asked(call.query, "action", entry.command.action) &&
-                         is_within(call.query, entry.key.at, entry.key.at);
-      if (asked) page->add(entry.key, command_value(entry));
-    }
-  });
-  if (!seen) return problem(seen.error());
-  return std::move(*page).answer(call.request, {{"complete_since", since_or_null(since)}});
-}
-
 HttpAnswer list_changes(ApiDesk& desk, const ApiCall& call) {
   auto page = ListPage::of(call.query);
   if (!page) return problem(400, "invalid-request", page.error().message, "cursor");
@@ -334,15 +317,6 @@ std::vector<ApiRoute> resource_routes(ApiDesk& desk) {
        delivery_parameters(),
        {},
        {{200, "newest first", "Deliveries"}}},
-      {"GET",
-       "/api/v1/commands",
-       kViewer,
-       "List commands to runs, and what ranks answered",
-       of_desk(list_commands),
-       with_page({several("run", "UUID of the run"),
-                  several("action", "slot of the command: stop, capture, profile")}),
-       {},
-       {{200, "newest first", "Commands"}}},
       {"GET",
        "/api/v1/audit",
        ApiRole::operate,

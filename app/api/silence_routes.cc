@@ -5,7 +5,9 @@
 
 #include "app/api/api_rows.h"
 #include "app/api/page.h"
+#include "app/api/past_run.h"
 #include "app/api/silence_desk.h"
+#include "app/api/silence_past.h"
 #include "app/api/silence_request.h"
 #include "app/serve/problem.h"
 #include "app/view/silence_records.h"
@@ -24,11 +26,17 @@ constexpr std::size_t kMostMatching = 100;  // rows of a preview
 HttpAnswer list_rows(ApiDesk& desk, const ApiCall& call) {
   auto page = ListPage::of(call.query);
   if (!page) return problem(400, "invalid-request", page.error().message, "cursor");
-  const auto known = known_silences(desk);
+  const auto at = moment_of(call);
+  const core::WallTime now = at.value_or(desk.clock.now());
+  if (const auto past = check_moment(now, desk.clock.now()); !past)
+    return problem(400, "invalid-parameter", past.error().message, "at");
+  const auto known = at ? silences_at(desk, *at) : known_silences(desk);
+  if (!known && at && known.error().code == core::Code::not_found)
+    return problem(404, "not-found", known.error().message, "at");
   if (!known) return problem(known.error());
-  const core::WallTime now = desk.clock.now();
   const auto states = call.query.values("state");
   for (const auto& [id, silence] : *known) {
+    if (at && silence.ends_at < now - routing::kSilenceKept) continue;
     const std::string state = silence_state(silence, now);
     const bool asked =
         states.empty() || std::find(states.begin(), states.end(), state) != states.end();
@@ -90,7 +98,7 @@ std::vector<ApiRoute> silence_routes(ApiDesk& desk) {
   ApiParameter state{"state", ParameterType::choice, "how it stands"};
   state.choices = {"pending", "active", "expired"};
   state.repeated = true;
-  std::vector<ApiParameter> listing{state};
+  std::vector<ApiParameter> listing{state, moment_parameter()};
   for (ApiParameter& parameter : page_parameters()) listing.push_back(std::move(parameter));
   ApiParameter id{"id", ParameterType::text, "of the silence: sil_…"};
   id.in_path = true;

@@ -1,5 +1,6 @@
 #include "app/api/stream_feed.h"
 
+#include "app/view/agent_order.h"
 #include "core/json.h"
 #include "core/topics.h"
 #include "ingest/ingest.h"
@@ -92,8 +93,12 @@ void StreamFeed::tell_command(const core::RecordView& record) {
   const auto decoded = ingest::decode_command(record);
   if (!decoded) return;
   if (!decoded->command) {
+    const std::string node = node_of_key(decoded->key);
+    core::Value run;
+    if (node.empty()) run = core::ValueMap{{"uid", core::to_text(decoded->run)}};
     hub_.publish("command", {decoded->run},
-                 core::ValueMap{{"run", core::ValueMap{{"uid", core::to_text(decoded->run)}}},
+                 core::ValueMap{{"run", std::move(run)},
+                                {"node", node.empty() ? core::Value() : core::Value(node)},
                                 {"action", decoded->action},
                                 {"withdrawn", true}});
     return;

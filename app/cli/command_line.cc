@@ -1,6 +1,7 @@
 #include "app/cli/command_line.h"
 
 #include "app/cli/ack_options.h"
+#include "app/cli/agent_options.h"
 #include "app/cli/command_help.h"
 #include "app/cli/feedback_options.h"
 #include "app/cli/insights_options.h"
@@ -25,7 +26,7 @@ constexpr AddCommand kCommands[] = {
     add_endpoint, add_breaker, add_routes,  add_simulate,  add_report,   add_stop,
     add_stops,    add_silence, add_ack,     add_send_test, add_template, add_capture,
     add_replay,   add_test,    add_journal, add_run,       add_sync,     add_completion,
-    add_verdict,  add_note,    add_pin,     add_insights,
+    add_verdict,  add_note,    add_pin,     add_agent,     add_insights,
 };
 
 }  // namespace

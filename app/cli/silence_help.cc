@@ -96,6 +96,30 @@ constexpr std::array kSilenceHelp{
                 "4   broker or journal unreachable\n",
                 "tocsin pin 4e3046d4\n"
                 "tocsin pin digits --take-back\n"},
+    CommandHelp{"agent", "Change how often a node's agent samples, and what, while it runs",
+                kChoose,
+                "tocsin agent set n7 --interval 100ms --for 10m\n"
+                "tocsin agent show\n"},
+    CommandHelp{"agent show", "List what nodes' agents were asked to sample, and their answers",
+                kReading,
+                "tocsin agent show\n"
+                "tocsin agent show n7 --output json\n"},
+    CommandHelp{"agent set", "Ask a node's agent to sample more or less often, or other things",
+                "0   the agent samples so; with --dry-run: what would be asked, shown\n"
+                "1   the agent refused\n"
+                "2   wrong usage\n"
+                "3   the configuration's transport cannot be read\n"
+                "4   broker or journal unreachable\n"
+                "75  written, and no agent of this name has answered yet\n",
+                "tocsin agent set n7 --interval 100ms --for 10m\n"
+                "tocsin agent set n7 --collectors cpu,memory\n"},
+    CommandHelp{"agent reset", "End what a node's agent was asked; its own file decides again",
+                "0   nothing is asked of it any more; with --dry-run: shown\n"
+                "1   nothing was asked of it\n"
+                "2   wrong usage\n"
+                "3   the configuration's transport cannot be read\n"
+                "4   broker or journal unreachable\n",
+                "tocsin agent reset n7\n"},
 };
 
 }  // namespace

@@ -49,6 +49,7 @@ constexpr auto kPhrases = std::to_array<Phrase>({
      "{phase}[ at step {step}][, checkpoint {checkpoint}][: {reason}]\t[  {worker}][, run {run}]"},
     {"capture_answered", "REPLY", kCyan,
      "{action}: {phase}[ from step {effective_step}][: {reason}]\t[  {worker}][, run {run}]"},
+    {"agent_asked", "AGENT", kCyan, "{phase}: {detail}[, asked by {by}]"},
     {"stop_state_changed", "STOP ", kYellow, "{from} → {to}[: {reason}]\t[  run {run}]"},
     {"platform_asked", "STOP ", kYellow, "{detail}\t[  {command}]"},
     {"platform_unreachable", "WARN ", kYellow, "{detail}; asked again\t[  {command}]"},

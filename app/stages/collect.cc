@@ -27,6 +27,11 @@ std::string text(const core::Value* value) {
   return words == nullptr ? std::string() : *words;
 }
 
+collectors::Config with_node_name(collectors::Config config, const std::string& host) {
+  if (config.node.empty()) config.node = host;
+  return config;
+}
+
 }  // namespace
 
 CollectStage::CollectStage(CollectOptions options, core::Clock& clock, core::Log& log,
@@ -41,11 +46,13 @@ CollectStage::CollectStage(CollectOptions options, core::Clock& clock, core::Log
                                 "worker processes of this node that were seen to end")),
       hidden_(telemetry.counter("tocsin_collectors_hidden_workers_total",
                                 "times a worker was heard of whose process cannot be seen from "
-                                "here: another PID namespace")) {
-  if (options_.collect.node.empty()) options_.collect.node = options_.host;
+                                "here: another PID namespace")),
+      slot_(with_node_name(options_.collect, options_.host), log) {
+  options_.collect = with_node_name(options_.collect, options_.host);
   wiring_.name = "collect";
   wiring_.part = "collectors";
-  wiring_.topics = {core::topic::kRegistry};  // compacted: the present state of every run
+  // Both compacted: the present state of every run, and what was asked of this node.
+  wiring_.topics = {core::topic::kRegistry, core::topic::kCommands};
   wiring_.writer = "node-" + options_.collect.node;
   wiring_.batch = 256;
   wiring_.fetch_wait = std::chrono::milliseconds(500);
@@ -72,11 +79,39 @@ core::Status CollectStage::open(const Instant& now) {
   incarnation_ =
       std::max(incarnation_ + 1, static_cast<std::uint64_t>(core::nanoseconds(now.wall)));
   unattributed_ = std::make_unique<NodeTarget>(core::RunUid{}, options_.collect.node, incarnation_);
+  inputs_.clear();
+  slot_.open(incarnation_);
   return core::ok();
+}
+
+void CollectStage::started(std::int32_t partition, const Instant& /*now*/) {
+  inputs_.insert(partition);
+}
+
+// A collector that stays begins anew too: its rates need a sweep before the next.
+void CollectStage::sample_by(const collectors::Config& config) {
+  auto node = collectors::NodeCollector::open(config, {&telemetry_, &log_, &clock_});
+  if (!node) {
+    log_.warn("agent_not_changed", {{"error", node.error().message}});
+    return;
+  }
+  node_ = std::move(*node);
+  for (const auto& [uid, run] : runs_) {
+    if (run.pid > 0) node_->watch_process(run.pid);
+  }
+}
+
+// What was asked last counts: so not before all that was asked is read.
+void CollectStage::follow_slot(const StageTick& tick) {
+  const bool complete = !inputs_.empty() && std::all_of(inputs_.begin(), inputs_.end(), tick.live);
+  if (!complete) return;
+  if (const auto config = slot_.due(tick.now.wall)) sample_by(*config);
+  queue(slot_.answers());
 }
 
 std::optional<Refusal> CollectStage::handle(const core::RecordView& record,
                                             const StageContext& context) {
+  if (record.topic == core::topic::kCommands) return slot_.saw(record);
   if (record.tombstone) return std::nullopt;
   const auto decoded = ingest::decode_event(record);
   if (!decoded) return Refusal{"bad_event", decoded.error().message};
@@ -200,6 +235,7 @@ std::optional<core::Duration> CollectStage::tick(const StageTick& tick) {
   listen();
   tell_deaths(tick.now.wall);
   forget_ended(tick.now.wall);
+  follow_slot(tick);
   return node_->tick(tick.now.wall, tick.now.steady, [this](const collectors::Sweep& sweep) {
     if (runs_.empty()) queue(unattributed_->sweep(sweep));
     for (auto& [uid, run] : runs_) {

@@ -5,10 +5,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "app/loop/stage.h"
+#include "app/stages/agent_slot.h"
 #include "app/stages/node_target.h"
 #include "app/stages/stops_here.h"
 #include "collectors/collectors.h"
@@ -25,7 +27,8 @@ struct CollectOptions {
 };
 
 /// Learns from `registry` which runs live on this host and sends each of them every sweep, so that
-/// joins of tensor and system data need no repartition.
+/// joins of tensor and system data need no repartition. Samples as its file says, or as people asked
+/// it to (AgentSlot).
 class CollectStage final : public Stage {
  public:
   CollectStage(CollectOptions options, core::Clock& clock, core::Log& log,
@@ -34,6 +37,7 @@ class CollectStage final : public Stage {
 
   [[nodiscard]] const StageWiring& wiring() const override { return wiring_; }
   core::Status open(const Instant& now) override;
+  void started(std::int32_t partition, const Instant& now) override;
   std::optional<Refusal> handle(const core::RecordView& record,
                                 const StageContext& context) override;
   std::optional<core::Duration> tick(const StageTick& tick) override;
@@ -54,6 +58,8 @@ class CollectStage final : public Stage {
   void forget_ended(core::WallTime now);
   [[nodiscard]] bool lives_here(const core::JobEvent& event) const;
   void queue(std::vector<core::OutRecord> records);
+  void follow_slot(const StageTick& tick);
+  void sample_by(const collectors::Config& config);
 
   CollectOptions options_;
   StageWiring wiring_;
@@ -63,6 +69,8 @@ class CollectStage final : public Stage {
   core::Counter& dropped_;
   core::Counter& deaths_;
   core::Counter& hidden_;
+  AgentSlot slot_;
+  std::set<std::int32_t> inputs_;
   std::unique_ptr<collectors::NodeCollector> node_;
   std::uint64_t incarnation_ = 0;
   std::map<core::RunUid, Run> runs_;

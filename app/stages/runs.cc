@@ -40,6 +40,7 @@ core::Status RunsStage::open(const Instant& /*now*/) {
   for (const core::Command& one : allowed_) ledger_.release(one);
   allowed_.clear();
   words_.clear();
+  agents_.start_over();
   taken_ = begun_ = 0;
   board_.set_complete(false);
   return core::ok();
@@ -54,6 +55,7 @@ std::optional<Refusal> RunsStage::handle(const core::RecordView& record,
   if (record.topic == core::topic::kCommands) {
     const auto decoded = ingest::decode_command(record);
     if (!decoded) return Refusal{"bad_command", decoded.error().message};
+    agents_.saw(record, *decoded);
     if (decoded->command) {
       ledger_.on_command(*decoded->command);
       profiles_.on_command(*decoded->command);
@@ -157,6 +159,7 @@ std::optional<core::Duration> RunsStage::tick(const StageTick& tick) {
     const auto read = tick.read_until(kWordsPartition).value_or(core::Duration::zero());
     follow_words(tick.now.wall, tick.now.wall - (tick.now.steady - read));
     steer_again(tick.now.wall);
+    for (auto& record : agents_.due(tick.now.wall, source_)) words_.push_back(std::move(record));
     for (auto& later : muster_.due(tick.now.wall)) {
       if (auto command = ledger_.put_off(std::move(later))) again_.push_back(*std::move(command));
     }

@@ -1,7 +1,7 @@
 // What is going on and what was asked of whom: keeps the board of runs and the ledgers of stops and
 // of profiles up to date from `registry` and `commands`. Writes only what was asked before, again:
 // stops for workers of the same attempt that started after one was written, and stops and traces for
-// a later step where a rank has not heard in time. A stop that waited for a person's word is written
+// a later step where a rank has not heard in time, and what nodes' agents were asked. A stop that waited for a person's word is written
 // once it is given.
 #pragma once
 
@@ -12,6 +12,7 @@
 
 #include "actions/actions.h"
 #include "app/loop/stage.h"
+#include "app/stages/agent_renewal.h"
 #include "app/stages/run_board.h"
 
 namespace tocsin::app {
@@ -53,6 +54,7 @@ class RunsStage final : public Stage {
   const actions::FiringIssues* firing_ = nullptr;
   actions::SteeringLedger* steering_ = nullptr;
   actions::StopMuster muster_;
+  AgentRenewal agents_;
   std::vector<core::Command> again_;    // commands to be written once more
   std::vector<core::Command> allowed_;  // by a person's word, until they are durable
   std::vector<core::OutRecord> words_;  // what became of requests, and what people hear of it

@@ -44,7 +44,7 @@ void StopsStage::asked(const core::Command& command) {
 }
 
 void StopsStage::answered(const core::Ack& ack) {
-  if (ack.time >= opened_) log_ack(log_, ack);
+  if (ack.time >= opened_ && !ack.run.nil()) log_ack(log_, ack);
 }
 
 std::optional<core::Duration> StopsStage::tick(const StageTick& tick) {

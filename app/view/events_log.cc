@@ -132,8 +132,8 @@ void log_capture_answer(core::Log& log, const core::Ack& ack) {
       ack.phase == "refused" ? core::Level::warn : core::Level::info, "capture_answered",
       {{"action", ack.action},
        {"phase", ack.phase},
-       {"run", core::to_text(ack.run)},
-       {"worker", ack.worker},
+       {"run", ack.run.nil() ? "" : core::to_text(ack.run)},
+       {"worker", ack.run.nil() ? "agent on " + ack.node : ack.worker},
        {"effective_step", ack.effective_step ? core::Value(*ack.effective_step) : core::Value()},
        {"reason", ack.reason},
        {"at", time_text(ack.time)}});

@@ -24,7 +24,8 @@ void log_delivery(core::Log& log, const core::Delivery& delivery);
 void log_stop(core::Log& log, const core::Command& command, const std::string& job);
 /// `stop_progress`: one answer of a worker to a stop command.
 void log_ack(core::Log& log, const core::Ack& ack);
-/// `capture_answered`: a worker's answer to whoever asked for captures; a refusal is a warning.
+/// `capture_answered`: the answer of a worker to whoever asked for captures, or of a node's agent; a refusal is a
+/// warning.
 void log_capture_answer(core::Log& log, const core::Ack& ack);
 
 }  // namespace tocsin::app

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "app/view/agent_order.h"
 #include "core/json.h"
 #include "ingest/ingest.h"
 #include "tests/support/record_fixture.h"
@@ -112,6 +113,60 @@ TEST_F(RunsStageTest, NotWhatAPersonAskedForWhoAsksAgainByHand) {
   caught_up();
   late();
   EXPECT_TRUE(written().empty());
+}
+
+// The topic forgets what is old, and an agent that begins after a month shall know what was asked.
+class AskedAgentTest : public RunsStageTest {
+ protected:
+  AskedAgentTest() {
+    AgentOrder order;
+    order.settings.interval = 200ms;
+    command_ = agent_command(order, "n7", "ann", 3, kAsked);
+    caught_up();
+  }
+  void ask(core::Duration since) {
+    const auto record = agent_record(command_, "n7", "/default/api");
+    auto view = ingest::fixture::view_of(record);
+    view.timestamp = core::nanoseconds(kAsked + since);
+    EXPECT_FALSE(stage_.handle(view, {at(since), false}));
+  }
+  std::vector<core::OutRecord> at_time(core::Duration since) {
+    (void)stage_.tick({at(since), [](std::int32_t) { return true; },
+                       [](std::int32_t) { return std::optional<core::Duration>(); }});
+    std::vector<core::OutRecord> out;
+    for (StageRecord& one : stage_.take(at(since)).records) out.push_back(std::move(one.record));
+    return out;
+  }
+  core::Command command_;
+};
+
+TEST_F(AskedAgentTest, IsWrittenAgainBeforeItIsForgotten) {
+  ask(0s);
+  EXPECT_TRUE(at_time(5h).empty());
+  const auto again = at_time(6h);
+  ASSERT_EQ(again.size(), 1U);
+  EXPECT_EQ(again[0].key, "node:n7/agent");
+  const auto decoded = ingest::decode_command(ingest::fixture::view_of(again[0]));
+  ASSERT_TRUE(decoded && decoded->command);
+  EXPECT_EQ(decoded->command->command_id, command_.command_id);
+  EXPECT_EQ(decoded->command->revision, 3U);
+  EXPECT_EQ(decoded->command->issued_at, command_.issued_at);
+  EXPECT_TRUE(at_time(11h).empty());
+  EXPECT_EQ(at_time(12h).size(), 1U);
+}
+
+TEST_F(AskedAgentTest, NotWhatIsOverOrTakenBackOrAskedWhereAnotherLeads) {
+  command_.expires_at = kAsked + 1h;
+  ask(0s);
+  EXPECT_TRUE(at_time(7h).empty());
+  command_.expires_at.reset();
+  ask(7h);
+  const auto gone = agent_tombstone("n7");
+  EXPECT_FALSE(stage_.handle(ingest::fixture::view_of(gone), {at(8h), false}));
+  EXPECT_TRUE(at_time(20h).empty());
+  ask(20h);
+  leads_ = false;
+  EXPECT_TRUE(at_time(40h).empty());
 }
 
 // An adjustment whose common step a rank had passed, and what only the leader may do about it.
