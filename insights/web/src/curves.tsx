@@ -9,6 +9,8 @@ import { charts_of, exactly, lines_of, read_out, sentence, usual_names, type Cur
 import { lost_words } from "./losses";
 import { watch_theme } from "./look";
 import { moment } from "./past";
+import type { Hardware } from "./hardware";
+import { useSlow } from "./slow";
 import { marks_of, type Happened, type Mark } from "./marks";
 import { Marks, useMarks } from "./marks_list";
 import { Near } from "./near";
@@ -147,10 +149,11 @@ export function CurvePanel({ uid, job, happened, only, around, id, title, more =
   if (to !== null) table.set("to", String(to));
   if (several) query.set("agg", "mean");
   const curves = useAsked<Curves>(shown.length > 0 ? `${run}/series?${query}` : null, turn);
+  const hardware = useAsked<Hardware>(`${run}/hardware`, useSlow(turn)).answer?.items;
   const log = place.value.query.get("log") === "true";
   const restarts = curves.answer?.restarts ?? [];
   const main = charts_of(curves.answer?.series ?? [], shown)[0]?.mode ?? "train";
-  const all_marks = [...marks_of(happened), ...restart_marks(restarts, main, uid), ...more].sort((a, b) => a.x - b.x);
+  const all_marks = [...marks_of({ ...happened, hardware }), ...restart_marks(restarts, main, uid), ...more].sort((a, b) => a.x - b.x);
   const error = names.error ?? curves.error;
   if (error instanceof Refused && error.status === 401) return null;  // the screen asks who this is
   const answer = curves.answer;

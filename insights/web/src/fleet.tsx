@@ -1,4 +1,5 @@
 // Do several runs fail on one node, with one image, from one queue? Seven days, against the median of the others.
+import { AgentPanel } from "./agent";
 import { ask, type IssueRow, type RunRow } from "./api";
 import { short } from "./chart";
 import { ago, Asked, IssueLink, Link, Panel, Severity } from "./parts";
@@ -92,6 +93,7 @@ export function FleetNodeScreen({ name }: { name: string }) {
               <div class="fact"><dt>Agent</dt><dd class={node.agent.silent ? "bad" : ""}>heard {ago(node.agent.heard_at)}{node.agent.interval_ms !== null && `, every ${short(node.agent.interval_ms / 1000)} s`}</dd></div>
             </> : <div class="fact"><dt>Agent</dt><dd>has sent no samples</dd></div>}
           </dl>
+          {node.agent && <AgentPanel node={name} />}
           <Panel title={`Runs ${node.runs}`}>{runs.length === 0 ? <p>None within seven days.</p> :
             <ul class="lines">{runs.map((run) => <li key={run.uid}><Link to={`/runs/${run.uid}/nodes?node=${encodeURIComponent(name)}`}>{run.job || "no job name"} {run.uid.slice(0, 8)}</Link> <span class="dim">{outcome_words(run)} · {ago(run.heard_at)}</span></li>)}</ul>}
             {node.runs > runs.length && <p class="dim">Only the newest {runs.length} are shown.</p>}</Panel>

@@ -1,22 +1,23 @@
 // What happened at a step, as signs on every chart: which kinds there are, which are shown, and where a click leads.
 import type { AttemptRow, ChangeRow, IssueRow, Stop } from "./api";
+import { hardware_marks, type HardwareRow } from "./hardware";
 import { then_link } from "./past";
 import { go, place, set_query } from "./place";
 
-export type MarkKind = "sign" | "alarm" | "stop" | "checkpoint" | "restart" | "capture" | "setting" | "replay";
+export type MarkKind = "sign" | "alarm" | "stop" | "checkpoint" | "restart" | "capture" | "setting" | "hardware" | "replay";
 // `to`: the page that says more. `label`: written beside the line.
 export interface Mark { x: number; kind: MarkKind; text: string; to?: string; label?: string }
 
-export const MARK_SIGNS: Record<MarkKind, string> = { sign: "◇", alarm: "■", stop: "▼", checkpoint: "◆", restart: "⟲", capture: "○", setting: "✎", replay: "△" };
+export const MARK_SIGNS: Record<MarkKind, string> = { sign: "◇", alarm: "■", stop: "▼", checkpoint: "◆", restart: "⟲", capture: "○", setting: "✎", hardware: "⊗", replay: "△" };
 // Kinds by the name that a person switches.
-const GROUPS: Record<MarkKind, string> = { sign: "issues", alarm: "issues", stop: "stops", checkpoint: "checkpoints", restart: "restarts", capture: "captures", setting: "settings", replay: "replays" };
+const GROUPS: Record<MarkKind, string> = { sign: "issues", alarm: "issues", stop: "stops", checkpoint: "checkpoints", restart: "restarts", capture: "captures", setting: "settings", hardware: "hardware", replay: "replays" };
 export const GROUP_NAMES = [...new Set(Object.values(GROUPS))];
 export const group_of = (mark: Mark) => GROUPS[mark.kind];
 
 export function mark_colours(): Record<MarkKind, string> {
   const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const dim = css("--dim");
-  return { sign: css("--text"), alarm: css("--bad"), stop: css("--accent"), checkpoint: css("--good"), restart: dim, capture: dim, setting: dim, replay: css("--text") };
+  return { sign: css("--text"), alarm: css("--bad"), stop: css("--accent"), checkpoint: css("--good"), restart: dim, capture: dim, setting: dim, hardware: css("--bad"), replay: css("--text") };
 }
 
 // The address: `marks` names the kinds that are shown, "none" shows none, without it all are.
@@ -31,9 +32,9 @@ export const turn_all_marks = () => set_query("marks", asked() === null ? "none"
 
 const issue_page = (one: IssueRow) => `/issues/${encodeURIComponent(one.key)}/${one.episode}`;
 
-export interface Happened { uid: string; issues: IssueRow[]; stop: Stop | null; changes: ChangeRow[]; attempts?: AttemptRow[] }
-// The alarm of each issue, the stop and its checkpoint, what was captured and set: of the steps of training.
-export function marks_of({ uid, issues, stop, changes }: Happened): Mark[] {
+export interface Happened { uid: string; issues: IssueRow[]; stop: Stop | null; changes: ChangeRow[]; attempts?: AttemptRow[]; hardware?: HardwareRow[] }
+// The alarm of each issue, the stop and its checkpoint, what was captured and set, what GPUs suffered: of the steps of training.
+export function marks_of({ uid, issues, stop, changes, hardware = [] }: Happened): Mark[] {
   const out: Mark[] = [];
   const signed = new Set<number>();
   const history = `/runs/${uid}/history`;
@@ -52,7 +53,7 @@ export function marks_of({ uid, issues, stop, changes }: Happened): Mark[] {
   }
   for (const one of changes)
     out.push({ x: one.step, kind: one.kind === "setting" ? "setting" : "capture", text: `step ${one.step}: ${one.text}${one.by ? `, asked by ${one.by}` : ""}`, to: history });
-  return out;
+  return [...out, ...hardware_marks(hardware, uid)];
 }
 
 const NEAR = 14;  // CSS pixels from the middle of a sign

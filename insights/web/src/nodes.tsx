@@ -14,6 +14,7 @@ import { Head } from "./run_head";
 import { useSlow } from "./slow";
 import { label_of, type NodeRow, type Nodes, type Samples, type SystemAnswer } from "./system_data";
 import { TimeFigure, type Form } from "./time_figure";
+import type { Hardware } from "./hardware";
 import { time_marks } from "./time_marks";
 import { UsagePanel } from "./usage";
 import { ticks } from "./stream";
@@ -123,6 +124,8 @@ function Panels({ uid, nodes, happened }: { uid: string; nodes: Nodes; happened:
   const range = `${from === null ? "" : `&from=${from}`}${to === null ? "" : `&to=${to}`}`;
   const named = encodeURIComponent(exactly([node.node]));
   const { answer, error } = useAsked<SystemAnswer>(`/runs/${encodeURIComponent(uid)}/system?node=${named}&points=600&limit=128${range}&name=${encodeURIComponent(names_of(node))}`, turn);
+  const hardware = (useAsked<Hardware>(`/runs/${encodeURIComponent(uid)}/hardware`, turn).answer?.items ?? []).filter((one) => one.node === node.node);
+  const all_happened = { ...happened, hardware };
   const zoom = (lo: number | null, hi: number | null) => { if (!fixed) set_queries({ from: lo === null ? "" : String(lo), to: hi === null ? "" : String(hi) }); };
   const choose = (kind: "cpu" | "gpu", label: string) => {
     const chosen = list_of(kind);
@@ -133,8 +136,8 @@ function Panels({ uid, nodes, happened }: { uid: string; nodes: Nodes; happened:
     <Controls nodes={nodes.items} node={node} from={from ?? answer?.from ?? node.from} to={to ?? answer?.to ?? node.to} />
     {error && !(error instanceof Refused && error.status === 401) && <p class="fault" role="alert">{error.message}</p>}
     {node.samples_gone && <p class="dim">Older samples of this node gave way to newer ones, because curves.db was larger than <code>insights.max_curve_bytes</code>.</p>}
-    {answer && <Charts answer={answer} node={node} at={at} point={point} zoom={zoom} happened={happened} />}
-    <CoresPanel uid={uid} node={named} gpus={node.gpus} range={range} at={at} point={point} choose={choose} happened={happened} />
+    {answer && <Charts answer={answer} node={node} at={at} point={point} zoom={zoom} happened={all_happened} />}
+    <CoresPanel uid={uid} node={named} gpus={node.gpus} range={range} at={at} point={point} choose={choose} happened={all_happened} />
     <UsagePanel uid={uid} from={from === null ? "" : String(from)} to={to === null ? "" : String(to)} />
     {nodes.without_samples.length > 0 && <p class="dim">No samples of {nodes.without_samples.map((one) => `${one.node} (${one.workers.map((worker) => worker.name).join(", ")})`).join(", ")}: no agent runs there.</p>}
   </>;

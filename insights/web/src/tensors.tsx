@@ -8,6 +8,7 @@ import { ask_heat, type Heat } from "./heat_data";
 import { HeatFigure } from "./heat_figure";
 import { HistogramPanel } from "./histogram";
 import { HealthBars, type Health } from "./health";
+import type { Hardware } from "./hardware";
 import { marks_of } from "./marks";
 import { Marks } from "./marks_list";
 import { Asked } from "./parts";
@@ -89,8 +90,9 @@ function Panels({ answer }: { answer: RunPage }) {
   const bounds = ["from", "to"].map((one) => (asked(one) ? `&${one}=${asked(one)}` : "")).join("");
   const steps = [["from", asked("from")], ["to", asked("to")], ["agg", several ? "mean" : ""]].filter(([, value]) => value).map(([name, value]) => `&${name}=${value}`).join("");
   const curves = useAsked<Curves>(selected && mode ? `${run}/series?stat=${stat}&mode=${mode}&points=600&name=${encodeURIComponent(exactly([selected]))}${steps}` : null, turn).answer;
+  const hardware = useAsked<Hardware>(`${run}/hardware`, turn).answer?.items;
   const trained = mode === "train" || !mode;
-  const marks = [...(trained ? marks_of({ ...answer, uid: answer.run.uid }) : []), ...restart_marks(heat.answer?.restarts ?? [], mode ?? "train", answer.run.uid)].sort((a, b) => a.x - b.x);
+  const marks = [...(trained ? marks_of({ ...answer, uid: answer.run.uid, hardware }) : []), ...restart_marks(heat.answer?.restarts ?? [], mode ?? "train", answer.run.uid)].sort((a, b) => a.x - b.x);
   const error = heat.error ?? names.error;
   if (error instanceof Refused && error.status === 401) return null;
   const grid = heat.answer;

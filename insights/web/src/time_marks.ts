@@ -1,12 +1,13 @@
 // What happened to a run, by the clock: marks on charts whose x is time.
 import { restart_times } from "./attempts";
 import { clock_words } from "./clock";
+import { hardware_times } from "./hardware";
 import type { Happened, Mark, MarkKind } from "./marks";
 
 const NEAR = 1000;  // ms: what is of one kind within them is one mark
 
 // `from`, `to`: what is shown, in milliseconds.
-export function time_marks({ uid, issues, stop, changes, attempts = [] }: Happened, from: number, to: number): Mark[] {
+export function time_marks({ uid, issues, stop, changes, attempts = [], hardware = [] }: Happened, from: number, to: number): Mark[] {
   const out: Mark[] = [];
   const history = `/runs/${uid}/history`;
   const add = (at: string | null, kind: MarkKind, said: string, to_page: string) => {
@@ -21,5 +22,6 @@ export function time_marks({ uid, issues, stop, changes, attempts = [] }: Happen
   if (stop) add(stop.requested_at, "stop", `stop asked, ${stop.state.replaceAll("_", " ")}${stop.step === null ? "" : ` at step ${stop.step}`}`, history);
   for (const one of changes) add(one.time, one.kind === "setting" ? "setting" : "capture", `${one.text} from step ${one.step} on${one.by ? `, asked by ${one.by}` : ""}`, history);
   out.push(...restart_times(attempts, uid).filter((one) => one.x >= from && one.x <= to));
+  out.push(...hardware_times(hardware, uid, from, to));
   return out.sort((a, b) => a.x - b.x);
 }

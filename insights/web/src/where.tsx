@@ -1,5 +1,6 @@
 // Where in the model an issue is: all tensors in model order at its step, and the steps before it as a strip.
 import type { Issue } from "./api";
+import type { Hardware } from "./hardware";
 import { marks_of, type Happened } from "./marks";
 import { restart_marks } from "./attempts";
 import { useAsked } from "./curves";
@@ -20,6 +21,7 @@ export function WhereInTheModel({ issue, run, happened }: { issue: Issue; run: s
   const health = useAsked<Health>(step === null ? null : `${here}/health?step=${step}&limit=500${mode}`, 0).answer;
   const near = step === null ? "" : `&from=${Math.max(0, step - BEFORE)}&to=${step + BEHIND}`;
   const heat = useAsked<Heat>(step === null ? null : `${here}/heatmap?format=bin&max_rows=60&cols=200${near}${mode}`, 0, ask_heat).answer;
+  const hardware = useAsked<Hardware>(step === null ? null : `${here}/hardware`, 0).answer?.items;
   if (step === null || !health || health.items.length === 0) return null;
   const first = health.first_bad;
   const tab = (name: string) => `/runs/${run}/tensors?sel=${encodeURIComponent(name)}&step=${step}`;
@@ -38,7 +40,7 @@ export function WhereInTheModel({ issue, run, happened }: { issue: Issue; run: s
         {first?.kind === "tensor" && <span><i class="first" /> first</span>}</p>
       {named.length > 0 && <p class="dim">{named.map((name, at) => <span key={name}>{at > 0 && ", "}<Link to={tab(name)}>{name}</Link></span>)}{bad.length + far.length > named.length && ` and ${bad.length + far.length - named.length} more`}</p>}
       {health.tensors > health.items.length && <p class="dim">{health.tensors - health.items.length} more tensors are not shown; those that were bad are.</p>}
-      {heat && heat.rows.length > 0 && heat.lo !== null && <HeatFigure heat={heat} marks={[...marks_of(happened), ...restart_marks(heat.restarts, heat.mode ?? "train", run)]} selected={null} most={180} choose={(name) => go(tab(name))} />}
+      {heat && heat.rows.length > 0 && heat.lo !== null && <HeatFigure heat={heat} marks={[...marks_of({ ...happened, hardware }), ...restart_marks(heat.restarts, heat.mode ?? "train", run)]} selected={null} most={180} choose={(name) => go(tab(name))} />}
       <p><Link to={`/runs/${run}/tensors?step=${step}`}>All tensors of the run</Link></p>
     </section>
   );
