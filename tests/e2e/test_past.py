@@ -1,4 +1,5 @@
 """Lists, the page and a server's trial as they were at a time; and what cannot be told so says why."""
+import pathlib
 import subprocess
 import sys
 import urllib.parse
@@ -8,6 +9,7 @@ import pytest
 
 from tests.e2e.test_complaints import LOSS, base_of
 from tests.e2e.test_curves import CONFIG, SCRIPT, asked, environment, refused, run_with
+from tests.e2e.test_inbound import ask
 from tests.e2e.test_page_acts import pictured
 from tests.e2e.test_store_ages import moved
 from tests.support.hook_support import wait_for
@@ -69,7 +71,7 @@ def test_deliveries_are_those_that_had_been_tried(told):
 
 
 @pytest.mark.parametrize(("path", "word"), [
-    ("/api/v1/silences", "GET /api/v1/audit"), ("/api/v1/commands", "/history?at="), ("/api/v1/nodes", "/system"), ("/api/v1/groups", "what holds now"),
+    ("/api/v1/nodes", "/system"), ("/api/v1/groups", "what holds now"),
     ("/api/v1/runs/{uid}/rules", "last status"), ("/api/v1/runs/{uid}/names", "as it is now"), ("/api/v1/status", "as it is now")])
 def test_what_is_not_kept_by_time_says_so(told, path, word):
     one, uid, _, first, _ = told
@@ -150,3 +152,52 @@ def test_an_issue_leads_to_what_it_was(told, browser):
     page.wait_for_selector(".then")
     page.wait_for_selector("header.head >> text=Firing")
     assert page.url.count("at=") == 1
+
+
+def test_commands_are_those_that_had_been_asked_and_what_had_been_answered(told):
+    one, uid, _, first, last = told
+    now = asked(one, "/api/v1/commands")["items"]
+    stops = [command for command in now if command["action"] == "stop"]
+    assert stops and stops[0]["answers"], "the run was stopped"
+    later = asked(one, "/api/v1/commands", at=moved(last, 1))["items"]
+    assert [command["command_id"] for command in later] == [command["command_id"] for command in now]
+    assert later == now, "nothing has changed since"
+    assert asked(one, "/api/v1/commands", at=moved(first, -1))["items"] == []
+    stop = stops[0]
+    then = asked(one, "/api/v1/commands", at=moved(stop["answers"][0]["time"], -0.001), action="stop")["items"]
+    assert [command["command_id"] for command in then] == [stop["command_id"]]
+    assert then[0]["answers"] != stop["answers"] and then[0]["phase"] != stop["phase"], "its last answer had not been given"
+    assert all(answer["time"] < stop["answers"][0]["time"] for answer in then[0]["answers"])
+    for name, value, wanted in (("run", uid, True), ("run", "0" * 36, False), ("action", "stop", True), ("action", "capture", False), ("node", "n7", False)):
+        assert bool(asked(one, "/api/v1/commands", at=moved(last, 1), **{name: value})["items"]) is wanted, (name, value)
+    status, body = refused(one, "/api/v1/commands", at="2101-01-01T00:00:00Z")
+    assert status == 400 and body["field"] == "at", body
+
+
+def test_silences_are_as_they_stood(told):
+    one, _, _, _, _ = told
+
+    def listed(at=None):
+        return {silence["id"]: (silence["state"], silence["comment"], silence["ends_at"]) for silence in asked(one, "/api/v1/silences", **({"at": at} if at else {}))["items"]}
+
+    def change(method, path, body=None):
+        token = pathlib.Path(asked(one, "/api/v1/status")["token_file"]).read_text().strip()
+        status, answer = ask(one, method, path, body, headers={"Authorization": f"Bearer {token}"})
+        assert status in (202, 204), answer
+        return answer
+    before = moved(asked(one, "/api/v1/silences")["as_of"], 0)
+    made = change("POST", "/api/v1/silences", {"matchers": ['rule="none_such"'], "duration": "2h", "comment": "first"})["silence"]
+    begun = asked(one, "/api/v1/silences")["as_of"]
+    second = change("POST", "/api/v1/silences", {"id": made["id"], "version": made["version"], "matchers": ['rule="none_such"'], "duration": "3h", "comment": "second"})["silence"]
+    changed, after_change = asked(one, "/api/v1/silences")["as_of"], listed()
+    assert after_change[second["id"]][:2] == ("active", "second")
+    change("DELETE", "/api/v1/silences/" + second["id"])
+    assert listed()[second["id"]][0] == "expired"
+    assert made["id"] not in listed(before) and second["id"] not in listed(before)
+    assert listed(begun) == {**listed(before), made["id"]: ("active", "first", made["ends_at"])}
+    assert listed(changed) == after_change
+    assert listed(asked(one, "/api/v1/silences")["as_of"]) == listed()
+    assert made["id"] in {silence["id"] for silence in asked(one, "/api/v1/silences", at=begun, state="active")["items"]}
+    assert made["id"] not in {silence["id"] for silence in asked(one, "/api/v1/silences", at=begun, state="expired")["items"]}
+    status, body = refused(one, "/api/v1/silences", at="2101-01-01T00:00:00Z")
+    assert status == 400 and body["field"] == "at", body
