@@ -66,14 +66,15 @@ core::Result<KnownSilences> silences_at(ApiDesk& desk, core::WallTime at) {
     return core::Error{core::Code::not_found,
                        "at: changes of silences are kept here since " + core::to_rfc3339(*since)};
   KnownSilences out;
-  for (auto& [id, silence] : now) {
+  for (const auto& [id, silence] : now) {
     const core::WallTime written = std::max(silence.created_at, silence.updated_at);
-    if (written <= at) {
-      out.emplace(id, std::move(silence));
-    } else if (const auto found = changes.find(id); found != changes.end()) {
+    const auto found = changes.find(id);
+    // Whoever changed it may have written no audit: then the newest is told.
+    const bool unaudited = found == changes.end() && silence.created_at <= at;
+    if (written <= at || unaudited) {
+      out.emplace(id, silence);
+    } else if (found != changes.end()) {
       if (auto then = before_later_changes(found->second, at)) out.emplace(id, std::move(*then));
-    } else if (silence.created_at <= at) {
-      out.emplace(id, std::move(silence));  // whoever changed it wrote no audit: the newest is told
     }
   }
   // Those that ended so long ago that their records were taken back.

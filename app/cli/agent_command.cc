@@ -61,8 +61,8 @@ core::Value agent_answer_value(const core::Ack* ack) {
       {"phase", ack->phase}, {"at", core::to_rfc3339(ack->time)}, {"detail", ack->reason}};
 }
 
-core::Value agent_value(const std::string& node, const core::Command* command,
-                        const core::Ack* ack) {
+core::Value agent_row_value(const std::string& node, const core::Command* command,
+                            const core::Ack* ack) {
   return core::ValueMap{{"node", node},
                         {"asked", command == nullptr ? core::Value() : asked_of_agent(*command)},
                         {"answer", agent_answer_value(ack)}};
@@ -155,7 +155,7 @@ int tell_answer(const AgentOptions& options, const core::Command& command, const
   const bool refused = ack != nullptr && ack->phase == "refused";
   const bool open = ack == nullptr && options.wait > core::Duration::zero();
   if (options.json) {
-    std::cout << core::to_json(agent_value(options.node, &command, ack)) << "\n";
+    std::cout << core::to_json(agent_row_value(options.node, &command, ack)) << "\n";
   } else if (ack != nullptr) {
     (refused ? std::cerr << "tocsin: " : std::cout)
         << options.node << " " << core::visible(ack->phase) << ": " << core::visible(ack->reason)
@@ -181,7 +181,7 @@ int agent_show(const AgentOptions& options) {
   if (options.json) {
     core::ValueList items;
     for (const auto& [node, command] : shown)
-      items.push_back(agent_value(node, command, talk.known().answer_to(*command)));
+      items.push_back(agent_row_value(node, command, talk.known().answer_to(*command)));
     std::cout << core::to_json(core::ValueMap{{"items", std::move(items)}}) << "\n";
     return kOk;
   }
@@ -230,7 +230,7 @@ int agent_set(const AgentOptions& options) {
                           core::SystemClock().now());
   if (options.dry_run) {
     if (options.json) {
-      std::cout << core::to_json(agent_value(options.node, &command, nullptr)) << "\n";
+      std::cout << core::to_json(agent_row_value(options.node, &command, nullptr)) << "\n";
     } else {
       std::cout << options.node << ": would be asked to sample " << settings_words(command) << "\n";
     }
@@ -254,7 +254,7 @@ int agent_reset(const AgentOptions& options) {
     if (const auto done = talk.write(std::nullopt, author); !done) return refuse(done.error());
   }
   if (options.json) {
-    std::cout << core::to_json(agent_value(options.node, nullptr, nullptr)) << "\n";
+    std::cout << core::to_json(agent_row_value(options.node, nullptr, nullptr)) << "\n";
   } else {
     std::cout << options.node << (options.dry_run ? ": would sample" : ": samples")
               << " as its own file says\n";

@@ -27,7 +27,7 @@ std::string text(const core::Value* value) {
   return words == nullptr ? std::string() : *words;
 }
 
-collectors::Config named(collectors::Config config, const std::string& host) {
+collectors::Config with_node_name(collectors::Config config, const std::string& host) {
   if (config.node.empty()) config.node = host;
   return config;
 }
@@ -47,8 +47,8 @@ CollectStage::CollectStage(CollectOptions options, core::Clock& clock, core::Log
       hidden_(telemetry.counter("tocsin_collectors_hidden_workers_total",
                                 "times a worker was heard of whose process cannot be seen from "
                                 "here: another PID namespace")),
-      slot_(named(options_.collect, options_.host), log) {
-  options_.collect = named(options_.collect, options_.host);
+      slot_(with_node_name(options_.collect, options_.host), log) {
+  options_.collect = with_node_name(options_.collect, options_.host);
   wiring_.name = "collect";
   wiring_.part = "collectors";
   // Both compacted: the present state of every run, and what was asked of this node.

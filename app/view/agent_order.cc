@@ -21,7 +21,7 @@ constexpr std::string_view kNodeKey = "node:";
 constexpr std::string_view kAgentAction = "agent";
 constexpr std::string_view kAgentKeyEnd = "/agent";
 
-core::Result<core::Duration> read_span(const core::Value& value) {
+core::Result<core::Duration> read_order_span(const core::Value& value) {
   const auto* text = core::as<std::string>(value);
   const auto span = text == nullptr ? std::nullopt : core::parse_duration(*text);
   if (span && *span >= 1s && *span <= kLongestOrder) return *span;
@@ -49,7 +49,7 @@ core::Result<AgentOrder> read_agent_order(std::string_view json) {
       settings.emplace_back(name, value);
     } else if (name == "for") {
       if (value.is_null()) continue;
-      const auto span = read_span(value);
+      const auto span = read_order_span(value);
       if (!span) return span.error();
       out.lasts = *span;
     } else {
