@@ -181,12 +181,6 @@ void encode_rows(const SeriesRows& rows, bool pack, std::string& out) {
   }
 }
 
-std::string encode_rows(const SeriesRows& rows, bool pack) {
-  std::string out;
-  encode_rows(rows, pack, out);
-  return out;
-}
-
 namespace {
 
 void pass_words(RestOfBytes& rest) {

@@ -23,9 +23,8 @@ struct SeriesRows {
   void append(const SeriesRows& more, std::size_t from, std::size_t count);
 };
 
-/// `pack`: small, for what is written once; else fast, for what is soon written again.
-std::string encode_rows(const SeriesRows& rows, bool pack);
-/// The same, in place of what `out` has.
+/// In place of what `out` has. `pack`: small, for what is written once; else fast, for what is soon
+/// written again.
 void encode_rows(const SeriesRows& rows, bool pack, std::string& out);
 /// nullopt: the bytes are not what encode_rows writes.
 std::optional<SeriesRows> decode_rows(std::string_view bytes);

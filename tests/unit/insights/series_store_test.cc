@@ -204,7 +204,8 @@ TEST_F(SeriesStoreTest, BytesThatAreNoneGiveAnErrorAndNoCrash) {
                               5e14 * static_cast<double>(x % 2));
   }
   for (const bool pack : {false, true}) {
-    const std::string good = encode_rows(rows, pack);
+    std::string good;
+    encode_rows(rows, pack, good);
     const auto back = decode_rows(good);
     ASSERT_TRUE(back);
     EXPECT_EQ(back->x, rows.x);

@@ -60,7 +60,8 @@ TEST_F(TensorStoreTest, OneColumnIsReadAsAllAre) {
     rows.columns[2].push_back(4.5);                     // a constant
   }
   for (const bool pack : {true, false}) {
-    const std::string bytes = encode_rows(rows, pack);
+    std::string bytes;
+    encode_rows(rows, pack, bytes);
     for (std::size_t k = 0; k < 3; ++k) {
       const auto one = decode_columns(bytes, std::uint64_t{1} << k);
       ASSERT_TRUE(one);
