@@ -25,7 +25,7 @@ export function Headline({ page }: { page: RunPage }) {
   const waiting = rules.length - judged.length;
   return (
     <section class="panel headline" id="headline" aria-label="state of the run">
-      {judged.length > 0 ? <p><b class="good">✓ No issue.</b> {judged.length} {judged.length === 1 ? "rule judges" : "rules judge"}{times > 0 && `, ${times} judgements told`}; heard of {ago(run.heard_at)}.</p>
+      {judged.length > 0 ? <p><b class="good">✓ No issue.</b> {judged.length} {judged.length === 1 ? "rule judges" : "rules judge"}{times > 0 && `, ${times} ${times === 1 ? "judgement" : "judgements"} told`}; heard of {ago(run.heard_at)}.</p>
         : <p><b>No rule has judged this run yet.</b> Heard of {ago(run.heard_at)}.</p>}
       {ailing.length > 0 && <p class="bad">{ailing.map((rule) => rule.rule).slice(0, 3).join(", ")}{ailing.length > 3 && ` and ${ailing.length - 3} more`} cannot judge: <Link to={`/runs/${run.uid}/rules`}>why</Link></p>}
       {ailing.length === 0 && waiting > 0 && judged.length > 0 && <p class="dim">{waiting} wait for data that this run has not sent: <Link to={`/runs/${run.uid}/rules`}>which</Link></p>}
