@@ -280,8 +280,8 @@ def test_u19_a_view_of_older_steps_stays_and_says_how_many_are_new(going, browse
     wait_for(lambda: int(page.inner_text("button:has-text('new steps →')").split()[0]) > first, 10)
     page.click("button:has-text('new steps →')")
     page.wait_for_function("() => !location.search.includes('to=')")
+    assert wait_for(lambda: shown(page)[0] > 45, 10), shown(page)
     left = shown(page)
-    assert left[0] > 45
     assert wait_for(lambda: shown(page)[1] > left[1] and shown(page)[0] == left[0], 10), "now it follows"
     page.context.close()
 

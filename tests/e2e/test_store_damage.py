@@ -154,7 +154,7 @@ class SmallFiles:
         self.folder = folder
 
     def shrink(self, server):
-        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (4_000_000, resource.RLIM_INFINITY))
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1_500_000, resource.RLIM_INFINITY))
 
     def grow(self, server):
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))

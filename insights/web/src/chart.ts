@@ -1,4 +1,5 @@
 // Lines over steps, drawn by uPlot. Nobody else knows that library.
+import { beside_arrows } from "./arrows";
 import { BAND, draw_band } from "./attempt_band";
 import type { Stretch } from "./attempts";
 import { clock, TIME_STRIDES } from "./clock";
@@ -286,12 +287,7 @@ export class Chart {
         const most = far.reduce((a, b) => (above ? b.value > a.value : b.value < a.value) ? b : a);
         const side = most.place > left + width / 2 ? -1 : 1;
         ctx.textAlign = side < 0 ? "right" : "left";
-        // Beside the arrows that stand close to it, not over them.
-        let beside = most.place;
-        for (const one of [...far].sort((a, b) => side * (a.place - b.place))) {
-          if (side * (one.place - beside) > 0 && side * (one.place - beside) < 14 * unit) beside = one.place;
-        }
-        ctx.fillText(short(most.value), beside + side * 10 * unit, y);
+        ctx.fillText(short(most.value), beside_arrows(far, most.place, side, 14 * unit) + side * 10 * unit, y);
       }
     });
   }

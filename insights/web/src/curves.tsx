@@ -121,7 +121,7 @@ export function CurvePanel({ uid, job, happened, only, around, id, title, more =
   { uid: string; job?: string | null; happened: Happened; only?: string | null; around?: number | null; id: string; title: string; more?: Mark[] }) {
   const turn = turn_of(uid);
   const run = `/runs/${encodeURIComponent(uid)}`;
-  const names = useAsked<{ items: Name[]; total: number }>(`${run}/names?limit=1000`, turn);
+  const names = useAsked<{ items: Name[]; total: number }>(`${run}/names?limit=1000`, turn, ask_together);  // at the same moment: one request
   const chosen = place.value.query.get("v");
   const items = names.answer?.items ?? [];
   const kept = usePinned(only === undefined ? job ?? null : null);
@@ -142,7 +142,7 @@ export function CurvePanel({ uid, job, happened, only, around, id, title, more =
   if (to !== null) table.set("to", String(to));
   if (several) query.set("agg", "mean");
   const curves = useAsked<Curves>(shown.length > 0 ? `${run}/series?${query}` : null, turn);
-  const hardware = useAsked<Hardware>(`${run}/hardware`, useSlow(turn)).answer?.items;
+  const hardware = useAsked<Hardware>(`${run}/hardware`, useSlow(turn), ask_together).answer?.items;
   const log = place.value.query.get("log") === "true";
   const restarts = curves.answer?.restarts ?? [];
   const main = charts_of(curves.answer?.series ?? [], shown)[0]?.mode ?? "train";
