@@ -194,6 +194,11 @@ def test_what_the_run_was_doing_when_is_a_band_with_its_interruption(resumed, br
     whole = sum(long for _, long, _ in blocks)
     for kind, long, wide in blocks:  # as wide as long, but for blocks too short to be seen
         assert wide == pytest.approx(long / whole * sum(wide for _, _, wide in blocks), rel=0.1) or wide <= 8, kind
+    details = page.inner_text("#job-times")
+    for word in ("Start", "End", "Duration", "Training loop began", "Training loop ended"):
+        assert word in details, word
+    for word, name in (("Initialization", "initialization"), ("Training loop", "training_loop"), ("Finalization", "finalization")):
+        assert f"{word}: " in details and f"{told[name] / whole * 100:.1f} %" in details, (word, details)
     said = page.get_attribute(".job-band", "aria-label")
     assert "Training loop of attempt 2" in said and "Interrupted" in said
     page.locator(".job-band").scroll_into_view_if_needed()
