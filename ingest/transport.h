@@ -70,6 +70,9 @@ struct SourceOptions {
   /// is sent at once whatever it is; a short wait only bounds how late one partition's records are
   /// when others of the same broker have none.
   std::chrono::milliseconds fetch_wait{10};
+  /// Journal: how late a record may be noticed while others write on and on, of whom none has written
+  /// anything for this source for a while. Each look costs some 30 us.
+  std::chrono::milliseconds patience{8};
 };
 
 struct PublisherOptions {

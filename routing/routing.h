@@ -88,6 +88,7 @@ struct Repeat {
 struct StateRecord {
   std::string key;
   std::optional<std::string> value;
+  bool waits = false;  // means something only beside the positions of what was read
 };
 
 /// An issue began or ended an episode: for logs and tocsin_router_issue_transitions_total.

@@ -27,6 +27,7 @@ void raise(std::map<core::StreamPartition, std::int64_t>& positions,
 void CommitQueue::clear() {
   committer_.reset();
   pending_.clear();
+  urgent_ = 0;
   ahead_.clear();
   held_.clear();
   pending_bytes_ = 0;
@@ -47,6 +48,7 @@ void CommitQueue::add(StageRecord record) {
     return;
   }
   if (!held_.contains(topic)) held_.insert(topic);
+  if (!record.waits) ++urgent_;
   pending_.push_back(std::move(record));
 }
 
@@ -74,6 +76,7 @@ void CommitQueue::start(core::Duration now, std::vector<core::Position> position
     records.push_back(std::move(one.record));
   }
   pending_.clear();
+  urgent_ = 0;
   pending_bytes_ = 0;
   ahead_under_way_ = std::exchange(ahead_, {});
   held_under_way_ = std::exchange(held_, {});
@@ -137,12 +140,18 @@ void CommitQueue::put_back() {
   }
   std::move(pending_.begin(), pending_.end(), std::back_inserter(all));
   pending_ = std::move(all);
+  count_urgent();
   held_under_way_.clear();
   held_.clear();
   for (const StageRecord& one : pending_) held_.insert(one.record.topic);
   for (const auto& [where, next] : positions_under_way_) raise(positions_, where, next);
   owners_.clear();
   positions_under_way_.clear();
+}
+
+void CommitQueue::count_urgent() {
+  urgent_ = static_cast<std::size_t>(std::count_if(
+      pending_.begin(), pending_.end(), [](const StageRecord& one) { return !one.waits; }));
 }
 
 void CommitQueue::take_away(const std::function<bool(std::int32_t partition)>& gone) {
@@ -152,6 +161,7 @@ void CommitQueue::take_away(const std::function<bool(std::int32_t partition)>& g
     return true;
   };
   std::erase_if(pending_, goes);
+  count_urgent();
   std::erase_if(ahead_, goes);
   std::erase_if(positions_, [&](const auto& entry) { return gone(entry.first.partition); });
 }

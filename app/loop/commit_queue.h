@@ -40,6 +40,8 @@ class CommitQueue {
   }
   /// Records that only a commit writes.
   [[nodiscard]] bool has_records() const { return !pending_.empty(); }
+  /// Records that are to be committed at once.
+  [[nodiscard]] bool has_urgent() const { return urgent_ > 0; }
   /// Records on their way, of which the next commit says whether they have arrived.
   [[nodiscard]] bool has_ahead() const { return !ahead_.empty(); }
   /// The stage says itself where reading may go on from.
@@ -65,6 +67,7 @@ class CommitQueue {
   using Positions = std::map<core::StreamPartition, std::int64_t>;
   Progress settle(const core::Status& status, core::Duration now);
   void put_back();
+  void count_urgent();
   [[nodiscard]] bool held(std::string_view topic) const {
     return held_.contains(topic) || held_under_way_.contains(topic);
   }
@@ -74,6 +77,7 @@ class CommitQueue {
   core::Log& log_;
   std::unique_ptr<Committer> committer_;
   std::vector<StageRecord> pending_;
+  std::size_t urgent_ = 0;  // of pending_: those that do not wait for the positions
   std::vector<StageRecord> ahead_;
   std::set<std::string, std::less<>>
       held_;                       // topics of pending_: nothing of theirs goes ahead of it

@@ -51,9 +51,9 @@ std::optional<core::Duration> CommitSchedule::oldest() {
 }
 
 bool CommitSchedule::due(bool all, core::Duration now) const {
-  if (queue_.has_records() || queue_.full()) return true;
-  const bool moved =
-      queue_.has_ahead() || (queue_.stage_says_positions() ? !queue_.empty() : moved_);
+  if (queue_.has_urgent() || queue_.full()) return true;
+  const bool moved = queue_.has_ahead() || queue_.has_records() ||
+                     (queue_.stage_says_positions() ? !queue_.empty() : moved_);
   const core::Duration every =
       queue_.has_ahead() ? std::min(wiring_.commit_every, kAheadFor) : wiring_.commit_every;
   return moved && (all || now - last_ >= every);

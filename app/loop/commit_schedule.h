@@ -69,8 +69,8 @@ class CommitSchedule {
   [[nodiscard]] bool empty() const { return queue_.empty(); }
   /// Steady: since when, as seen by this call, the oldest change waits; nullopt: nothing waits.
   [[nodiscard]] std::optional<core::Duration> oldest();
-  /// Records wait, and a commit may begin at once.
-  [[nodiscard]] bool has_more() const { return queue_.has_records() && !queue_.busy(); }
+  /// Records are to be committed at once, and a commit may begin.
+  [[nodiscard]] bool has_more() const { return queue_.has_urgent() && !queue_.busy(); }
 
  private:
   Progress heed(Progress progress);

@@ -49,6 +49,7 @@ struct StageWiring {
   std::size_t take_every = 0;  // records after which take() is called within a batch; 0: behind it
   core::Duration commit_every{};  // of positions without records; records are committed at once
   core::Duration fetch_wait = std::chrono::milliseconds(10);
+  core::Duration patience = std::chrono::milliseconds(8);  // SourceOptions::patience
 };
 
 /// A record to be written, and the input partition whose handling led to it: a partition that is
@@ -57,6 +58,7 @@ struct StageRecord {
   std::int32_t partition = 0;
   core::OutRecord record;
   bool ahead = false;  // may be read before the rest of its commit, where the guarantee allows it
+  bool waits = false;  // means something only beside the positions: is committed when they are
 };
 
 struct StageOutput {

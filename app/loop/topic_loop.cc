@@ -52,6 +52,7 @@ core::Status TopicLoop::open() {
   source.topics = wiring_.topics;
   source.listener = this;
   source.fetch_wait = std::chrono::duration_cast<milliseconds>(wiring_.fetch_wait);
+  source.patience = std::chrono::duration_cast<milliseconds>(wiring_.patience);
   if (wiring_.group.empty()) {
     source.start = wiring_.newest_only ? ingest::Start::end : ingest::Start::beginning;
   }

@@ -56,6 +56,7 @@ CollectStage::CollectStage(CollectOptions options, core::Clock& clock, core::Log
   wiring_.writer = "node-" + options_.collect.node;
   wiring_.batch = 256;
   wiring_.fetch_wait = std::chrono::milliseconds(500);
+  wiring_.patience = std::chrono::milliseconds(100);  // a second is the shortest interval
 }
 
 CollectStage::~CollectStage() = default;

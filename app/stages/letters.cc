@@ -27,6 +27,7 @@ LettersStage::LettersStage(core::Duration kept, core::Telemetry& telemetry)
   wiring_.leader = true;
   wiring_.writes = false;
   wiring_.fetch_wait = std::chrono::milliseconds(500);  // what comes ends it at once
+  wiring_.patience = std::chrono::milliseconds(250);    // a gauge, which is asked for now and then
 }
 
 core::Status LettersStage::open(const Instant& /*now*/) {

@@ -17,6 +17,7 @@ PlatformStopsStage::PlatformStopsStage(PlatformStopsOptions options, Platforms p
       log_(log),
       telemetry_(telemetry) {
   wiring_ = stop_wiring("platform-stops", "platform-stops");
+  wiring_.patience = std::chrono::milliseconds(50);  // a platform takes longer to be asked
   wiring_.leader = true;
 }
 

@@ -16,6 +16,9 @@ namespace {
 constexpr std::int32_t kStatePartition = 0;  // one leader owns all state
 /// Kafka's default for a message is 1 MiB, its key and headers included.
 constexpr std::size_t kMaxRecord = 1'000'000;
+// Records that changed nothing are read again after a crash, and change nothing again: their positions
+// may wait, so that a stream of alerts that are only said again does not make a commit of each batch.
+constexpr core::Duration kPositionsEvery = std::chrono::milliseconds(100);
 
 actions::FiringIssues::Issue shown_of(const routing::FiringView& view) {
   return {view.run, view.attempt, view.rule, view.shadow};
@@ -148,6 +151,7 @@ RouteStage::RouteStage(RouteOptions options, RunBoard* board, Render render, Sho
   wiring_.leader = true;
   wiring_.fetch_wait = std::chrono::milliseconds(100);  // what comes ends it at once
   wiring_.batch = 4096;
+  wiring_.commit_every = kPositionsEvery;
 }
 
 RouteStage::~RouteStage() = default;
@@ -350,7 +354,7 @@ StageOutput RouteStage::take(const Instant& now) {
   for (auto& entry : decided.state) {
     core::OutRecord record{core::topic::kRouterState, std::move(entry.key), std::move(entry.value)};
     record.partition = kStatePartition;
-    out.records.push_back({kStatePartition, std::move(record)});
+    out.records.push_back({kStatePartition, std::move(record), false, entry.waits});
   }
   for (auto& entry : decided.control) {
     core::OutRecord record{core::topic::kRouterControl, std::move(entry.key),

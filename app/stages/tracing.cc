@@ -38,6 +38,7 @@ TracingStage::TracingStage(MakeCourier courier, core::Log& log, core::Telemetry&
   wiring_.leader = true;
   wiring_.writes = false;
   wiring_.fetch_wait = 200ms;  // what comes ends it at once
+  wiring_.patience = 200ms;    // spans are sent later and in batches
 }
 
 core::Status TracingStage::open(const Instant& /*now*/) {

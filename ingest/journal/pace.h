@@ -12,6 +12,10 @@ class JournalPace {
  public:
   using Time = std::chrono::steady_clock::time_point;
   using Pause = std::chrono::nanoseconds;
+  static constexpr Pause kForOthers = std::chrono::milliseconds(8);
+
+  /// `for_others`: the pause while others write on and on, see deaf_until().
+  explicit JournalPace(Pause for_others = kForOthers) : others_(for_others) {}
 
   /// Somebody has written, perhaps we ourselves: look now, and soon again.
   void changed();
@@ -24,12 +28,15 @@ class JournalPace {
   [[nodiscard]] bool due(Time now, bool asked) const;
   [[nodiscard]] Time next() const noexcept { return next_; }
   /// Until then signs say nothing new: while others write on and on, one a millisecond is enough, and
-  /// one in eight when what they write has been nothing for us for a while.
+  /// one in the pause for others when what they write has been nothing for us for a while.
   [[nodiscard]] Time deaf_until() const noexcept { return deaf_until_; }
+  /// Is it worth while to ask for signs? Who is asked for records asks, unless it may be late.
+  [[nodiscard]] bool hears(Time now, bool asked) const noexcept;
   /// Three times in a row a look found what no sign had announced: it looks as where there are none.
   [[nodiscard]] bool distrusts() const noexcept;
 
  private:
+  Pause others_;
   Time next_{};
   Time deaf_until_{};
   Pause pause_{0};         // before the look after the next one

@@ -63,7 +63,8 @@ JournalSource::JournalSource(std::string directory, const JournalTopics& topics,
       owner_(std::move(owner)),
       log_(log),
       gaps_(telemetry.counter("tocsin_ingest_gaps_total",
-                              "Times a reader found records gone or damaged")) {}
+                              "Times a reader found records gone or damaged")),
+      pace_(options_.patience) {}
 
 JournalSource::Stream* JournalSource::find(const core::StreamPartition& where) {
   const auto it = std::find_if(streams_.begin(), streams_.end(), [&](const Stream& stream) {
@@ -264,8 +265,9 @@ core::Result<std::size_t> JournalSource::poll(milliseconds timeout, std::size_t 
   }
   for (bool asked = true;; asked = false) {
     if (auto status = check_files(); !status) return status.error();
-    if ((asked || Clock::now() >= pace_.deaf_until()) && watch_.changed()) pace_.changed();
-    if (pace_.due(Clock::now(), asked)) {
+    const bool hears = pace_.hears(Clock::now(), asked);
+    if (hears && watch_.changed()) pace_.changed();
+    if (pace_.due(Clock::now(), asked && hears)) {
       auto count = look(max_records, handler);
       if (count) note_look(*count);
       if (!count || *count > 0) return count;

@@ -137,10 +137,10 @@ void Dedup::restored() {
 
 void Dedup::take(std::vector<StateRecord>& out) {
   std::vector<StateRecord> records;
-  for (std::string& key : std::exchange(gone_, {})) records.push_back({"seen/" + key, {}});
+  for (std::string& key : std::exchange(gone_, {})) records.push_back({"seen/" + key, {}, true});
   for (std::size_t i = batches_.size() - std::exchange(unwritten_, 0); i < batches_.size(); ++i) {
     batches_[i].events.shrink_to_fit();  // no further one comes
-    records.push_back({"seen/" + batches_[i].key, write_seen_record(batches_[i].events)});
+    records.push_back({"seen/" + batches_[i].key, write_seen_record(batches_[i].events), true});
   }
   std::sort(records.begin(), records.end(),
             [](const StateRecord& a, const StateRecord& b) { return a.key < b.key; });

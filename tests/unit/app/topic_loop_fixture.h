@@ -71,7 +71,7 @@ class Adder final : public Stage {
     if (context.replaying) return std::nullopt;
     core::OutRecord out{"issues", "sum", std::to_string(sums_[record.partition])};
     out.partition = 0;
-    fresh_.push_back({record.partition, std::move(out), true});
+    fresh_.push_back({record.partition, std::move(out), !sums_wait, sums_wait});
     if (handled % snapshot_every == 0) {
       core::OutRecord state{
           "rules-state", "sum",
@@ -104,6 +104,7 @@ class Adder final : public Stage {
   }
   void lost(std::span<const core::StreamPartition> gone) override { revoked(gone); }
 
+  bool sums_wait = false;  // sums are no reason for a commit; else they may go ahead of theirs
   int snapshot_every = 3;
   int opened = 0, handled = 0, replayed = 0, commits = 0;
   std::vector<std::int32_t> live, live_now, faulty;

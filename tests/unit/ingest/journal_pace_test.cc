@@ -87,6 +87,22 @@ TEST(JournalPace, WhileOthersWriteOnItIsDeafForAMillisecondAndForEightWhenItNeve
   EXPECT_LE(later, 101);
 }
 
+TEST(JournalPace, WhoIsPatientLooksLessOftenBesideOthersAndAtOnceWhenSomethingIsForHim) {
+  JournalPace pace(250ms);
+  const auto nothing = [](int) { return std::size_t{0}; };
+  looks_beside_writing(pace, kStart, kStart + 30ms, nothing);
+  const int later = looks_beside_writing(pace, kStart + 30ms, kStart + 2030ms, nothing);
+  EXPECT_GE(later, 8);
+  EXPECT_LE(later, 9);
+  const Time deaf = kStart + 2030ms;
+  EXPECT_FALSE(pace.hears(deaf, true));
+  EXPECT_TRUE(pace.hears(pace.deaf_until(), false));
+  EXPECT_TRUE(JournalPace().hears(deaf, true));
+  pace.looked(1, true, kStart + 2100ms);
+  const auto mine = [](int) { return std::size_t{1}; };
+  EXPECT_GE(looks_beside_writing(pace, kStart + 2100ms, kStart + 2101ms, mine), 50);
+}
+
 TEST(JournalPace, WhoFindsNowAndThenIsNeverDeafForLong) {
   JournalPace pace;
   const auto each_tenth = [](int look) { return look % 10 == 9 ? std::size_t{1} : 0; };
