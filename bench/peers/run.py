@@ -135,9 +135,9 @@ class Peer:
         self.stop()
         begin = time.monotonic()
         self.start()
-        self.until("the second start", self.ready)
+        self.until("the second start", self.ready, every=0.02)
         self.again_from_nothing()
-        self.until("being whole", lambda: self.known() == args.alerts)
+        self.until("being whole", lambda: self.known() == args.alerts, every=0.02)
         out["restart"] = time.monotonic() - begin
         out["restart_cpu"] = cpu(self.process.pid)
         self.stop()
@@ -281,19 +281,22 @@ def main():
             shutil.rmtree(folder, ignore_errors=True)
     print("load of the machine meanwhile  " + "  ".join(f"{one:.1f}" for one in os.getloadavg()))
     missed = False
-    for key, name, unit, scale, goal in (("cpu", "CPU until all are told", "CPU-s", 1, 0.2),
-                                         ("memory", "memory per open issue", "KB", 1e-3, 0.5),
-                                         ("again", "CPU per issue that is sent again", "us", 1e6, 0.2),
-                                         ("restart", "whole after a restart", "s", 1, 0.1),
-                                         ("restart_cpu", "CPU until then", "CPU-s", 1, None)):
+    # A goal is a share of Alertmanager's figure; where it stands by itself, it is one in the unit.
+    for key, name, unit, scale, goal, by_itself in (
+            ("cpu", "CPU until all are told", "CPU-s", 1, 0.2, False),
+            ("memory", "memory per open issue", "KB", 1e-3, 2, True),
+            ("again", "CPU per issue that is sent again", "us", 1e6, 0.2, False),
+            ("restart", "whole after a restart", "s", 1, 0.5, True),
+            ("restart_cpu", "CPU until then", "CPU-s", 1, None, False)):
         for peer, figures in found.items():
             line = f"{peer}: {name}  {figures[key] * scale:.4g} {unit}"
             if peer != "alertmanager" and "alertmanager" in found:
                 ratio = figures[key] / found["alertmanager"][key]
                 line += f"  {ratio:.2f}"
                 if peer == "tocsin" and goal is not None:
-                    missed = missed or ratio > goal
-                    line += f"  <= {goal:g}  {'pass' if ratio <= goal else 'miss'}"
+                    reached = (figures[key] * scale if by_itself else ratio) <= goal
+                    missed = missed or not reached
+                    line += f"  <= {goal:g}{' ' + unit if by_itself else ''}  {'pass' if reached else 'miss'}"
             print(line)
     for peer, figures in found.items():
         print(f"{peer}: messages  {figures['messages']}")

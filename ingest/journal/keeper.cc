@@ -18,6 +18,8 @@ constexpr milliseconds kLockWait{100};
 constexpr std::chrono::hours kTombstones{24};
 // Whoever looks for them reads the whole table: a router's state of 100 000 issues is 100 MB.
 constexpr std::chrono::minutes kTombstonesEvery{10};
+// Old records behind a younger one, whose producer's clock was wrong, are hundreds of pages away.
+constexpr std::chrono::minutes kFarEvery{1};
 // Free pages are used again; only what a burst left behind goes back to the file system.
 constexpr std::int64_t kFreePages = 1024;
 constexpr std::int64_t kPagesPerStep = 256;
@@ -26,6 +28,10 @@ constexpr int kLargeLogPages = 16'384;
 
 std::string before(core::WallTime now, core::Duration age) {
   return std::to_string(core::nanoseconds(now - age));
+}
+
+bool due(const std::optional<core::WallTime>& last, core::WallTime now, core::Duration every) {
+  return !last || now < *last || now - *last >= every;
 }
 
 }  // namespace
@@ -52,15 +58,18 @@ core::Status JournalKeeper::keep_file(JournalFile file, core::WallTime now) {
     kept->wait_for_locks(kLockWait);
   }
   auto& looked = tombstones_at_[static_cast<std::size_t>(file)];
-  const bool withdraw = !looked || now < *looked || now - *looked >= kTombstonesEvery;
+  const bool withdraw = due(looked, now, kTombstonesEvery);
+  auto& looked_far = far_at_[static_cast<std::size_t>(file)];
+  const bool far = due(looked_far, now, kFarEvery);
   for (const auto& [name, topic] : topics_) {
     if (topic.file != file) continue;
     if (withdraw && topic.compacted) {
       if (auto status = tombstones(*kept, topic, now); !status) return status;
     }
-    if (auto status = by_age(*kept, topic, now); !status) return status;
+    if (auto status = by_age(*kept, topic, now, far); !status) return status;
   }
   if (withdraw) looked = now;
+  if (far) looked_far = now;
   auto sized = file == JournalFile::telemetry ? by_size(*kept) : control_.keep(*kept);
   if (!sized) return sized;
   if (auto status = give_back(*kept); !status) return status;
@@ -79,12 +88,18 @@ core::Status JournalKeeper::tombstones(JournalDatabase& database, const JournalT
 /// Deletes from the oldest record on. What a wrong clock dated into the future goes with the old
 /// records behind it; what it dated into the past goes when it is the oldest.
 core::Status JournalKeeper::by_age(JournalDatabase& database, const JournalTopic& topic,
-                                   core::WallTime now) {
+                                   core::WallTime now, bool far) {
   auto age = topic.retention;
   if (topic.file == JournalFile::telemetry) {
     age = std::min(age.value_or(limits_.telemetry_age), limits_.telemetry_age);
   }
   if (!age) return core::ok();
+  if (!far) {
+    const auto old = database.number("SELECT coalesce((SELECT ts FROM " + topic.table +
+                                     " ORDER BY id LIMIT 1) < " + before(now, *age) + ", 0)");
+    if (!old) return old.error();
+    if (*old == 0) return core::ok();
+  }
   const std::string oldest = "(SELECT id, ts FROM " + topic.table + " ORDER BY id LIMIT " +
                              std::to_string(kRecordsPerStep) + ")";
   for (int i = 0; i < kStepsPerCall; ++i) {

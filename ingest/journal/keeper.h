@@ -39,7 +39,9 @@ class JournalKeeper {
  private:
   core::Status keep_file(JournalFile file, core::WallTime now);
   core::Status tombstones(JournalDatabase& database, const JournalTopic& topic, core::WallTime now);
-  core::Status by_age(JournalDatabase& database, const JournalTopic& topic, core::WallTime now);
+  /// `far`: also when the oldest record is not too old.
+  core::Status by_age(JournalDatabase& database, const JournalTopic& topic, core::WallTime now,
+                      bool far);
   core::Status by_size(JournalDatabase& database);
   core::Status give_back(JournalDatabase& database);
   core::Status checkpoint(JournalDatabase& database);
@@ -51,6 +53,7 @@ class JournalKeeper {
   ControlLimit control_;
   std::unique_ptr<JournalDatabase> files_[2];       // by JournalFile
   std::optional<core::WallTime> tombstones_at_[2];  // when they were looked for last
+  std::optional<core::WallTime> far_at_[2];         // … and old records behind younger ones
 };
 
 }  // namespace tocsin::ingest
