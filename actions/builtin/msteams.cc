@@ -8,6 +8,7 @@
 // Source      learn.microsoft.com: create incoming webhooks with Workflows; Adaptive Cards schema 1.4.
 
 #include "actions/integration/chat_action.h"
+#include "actions/message/console_lines.h"
 
 namespace tocsin::actions {
 namespace {
@@ -59,6 +60,8 @@ struct MsTeams final : ChatIntegration {
     };
     line(message.summary);
     line(message.description);
+    if (!message.console.empty()) line(kConsoleHeading, "weight", "Bolder");
+    for (const std::string& text : message.console) line(text, "fontType", "Monospace");
     for (const auto& [name, value] : message.fields) {
       card.push_back(rich({run_of_text(name + ": ", "weight", "Bolder"), run_of_text(value)}));
     }
