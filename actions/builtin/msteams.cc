@@ -8,7 +8,6 @@
 // Source      learn.microsoft.com: create incoming webhooks with Workflows; Adaptive Cards schema 1.4.
 
 #include "actions/integration/chat_action.h"
-#include "actions/message/console_lines.h"
 
 namespace tocsin::actions {
 namespace {

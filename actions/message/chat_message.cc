@@ -4,7 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "actions/message/console_lines.h"
 #include "actions/message/message_parts.h"
 #include "actions/message/tone.h"
 #include "core/visible_text.h"

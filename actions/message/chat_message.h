@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "actions/message/answer_buttons.h"
+#include "actions/message/console_lines.h"
 #include "actions/message/event_json.h"
 #include "actions/message/run_words.h"
 #include "core/notification.h"
