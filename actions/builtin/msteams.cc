@@ -59,6 +59,8 @@ struct MsTeams final : ChatIntegration {
     };
     line(message.summary);
     line(message.description);
+    if (!message.console.empty()) line(kConsoleHeading, "weight", "Bolder");
+    for (const std::string& text : message.console) line(text, "fontType", "Monospace");
     for (const auto& [name, value] : message.fields) {
       card.push_back(rich({run_of_text(name + ": ", "weight", "Bolder"), run_of_text(value)}));
     }

@@ -29,7 +29,12 @@ struct Slack final : ChatIntegration {
                              [](const std::string& name, const std::string& url) {
                                return "<" + with_entities(url) + "|" + name + ">";
                              }},
-                        {.title = 500, .text = 900, .value = 350, .fields = 10, .body = 16'000}) {
+                        {.title = 500,
+                         .text = 900,
+                         .value = 350,
+                         .console = 2500,
+                         .fields = 10,
+                         .body = 16'000}) {
     http_.url = config::Secret::from_value(SlackBot::kApi);  // a bot's; check() wants a webhook's
     url_means_ =
         "the incoming webhook, https://hooks.slack.com/services/…; with `token` not needed";
@@ -51,6 +56,7 @@ struct Slack final : ChatIntegration {
     };
     section(bold(message.title, markup_));
     section(finding(message));
+    section(console_text(message, markup_));
     core::ValueList fields;
     for (const auto& [name, value] : message.fields) {
       fields.push_back(mrkdwn(bold(name, markup_) + "\n" + value));

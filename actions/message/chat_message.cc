@@ -31,6 +31,19 @@ class Writer {
     return out.size() > limit ? std::string() : out;
   }
   /// Empty where the tool cannot show it as it is.
+  /// The newest of `lines` that the tool shows as they are. None of them ends its block of code.
+  [[nodiscard]] std::vector<std::string> code(const std::vector<std::string>& lines,
+                                              std::size_t limit) const {
+    std::string_view end = markup_.code_end;
+    while (end.starts_with('\n')) end.remove_prefix(1);
+    std::vector<std::string> out;
+    for (std::string line : lines) {
+      std::replace(line.begin(), line.end(), '`', '\'');
+      if (!end.empty() && line.find(end) != std::string::npos) continue;  // it would end the block
+      out.push_back(markup_.escapes_code ? markup_.plain(line) : std::move(line));
+    }
+    return newest(std::move(out), limit);
+  }
   [[nodiscard]] std::string command(std::string_view line, std::size_t limit) const {
     if (line.size() > limit) return {};
     if (markup_.escapes_code) return markup_.plain(line);
@@ -118,6 +131,7 @@ ChatMessage chat_message(const core::Notification& notification, const Sender& s
       write.fit(std::string(tone_named(parts.tone).sign) + " " + parts.headline, limits.title);
   out.summary = write.fit(parts.summary, limits.text);
   out.description = write.fit(parts.description, limits.text);
+  out.console = write.code(parts.console, limits.console);
   for (const auto& [name, value] : telling_rows(parts)) {
     std::string text = write.fit(value, limits.value);
     if (!text.empty() && out.fields.size() < limits.fields)
@@ -154,6 +168,10 @@ bool shorten(ChatMessage& message) {
     return true;
   }
   if (drop(message.advice, 1)) return true;
+  if (auto& lines = message.console; !lines.empty()) {
+    lines.erase(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>((lines.size() + 1) / 2));
+    return true;
+  }
   if (!message.description.empty()) return message.description.clear(), true;
   if (drop(message.advice, 0) || drop(message.fields, 0) || drop(message.links, 0)) return true;
   for (std::string* text : {&message.command, &message.footer, &message.followed}) {
@@ -190,6 +208,12 @@ std::string field_lines(const ChatMessage& message, const ChatMarkup& markup) {
   return out;
 }
 
+std::string console_text(const ChatMessage& message, const ChatMarkup& markup) {
+  if (message.console.empty()) return {};
+  return bold(kConsoleHeading, markup) + "\n" + std::string(markup.code) + joined(message.console) +
+         std::string(markup.code_end);
+}
+
 std::string advice_text(const ChatMessage& message, const ChatMarkup& markup) {
   if (message.advice.empty()) return {};
   std::string out = bold("What to do", markup);
@@ -213,8 +237,8 @@ std::string command_text(const ChatMessage& message, const ChatMarkup& markup) {
 }
 
 std::string rest(const ChatMessage& message, const ChatMarkup& markup) {
-  return paragraphs({advice_text(message, markup), followed_text(message, markup),
-                     command_text(message, markup)});
+  return paragraphs({console_text(message, markup), advice_text(message, markup),
+                     followed_text(message, markup), command_text(message, markup)});
 }
 
 std::string link_line(const ChatMessage& message, const ChatMarkup& markup) {

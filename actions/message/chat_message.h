@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "actions/message/answer_buttons.h"
+#include "actions/message/console_lines.h"
 #include "actions/message/event_json.h"
 #include "actions/message/run_words.h"
 #include "core/notification.h"
@@ -33,10 +34,11 @@ ChatMarkup markdown(std::string (*plain)(std::string_view text));
 /// Bytes of UTF-8, which are never fewer than the characters that a tool counts.
 struct ChatLimits {
   std::size_t title = 240;
-  std::size_t text = 1500;    // one paragraph
-  std::size_t value = 400;    // one field
-  std::size_t fields = 10;    // how many
-  std::size_t body = 16'000;  // the whole request
+  std::size_t text = 1500;     // one paragraph
+  std::size_t value = 400;     // one field
+  std::size_t console = 1500;  // what a failed process said last
+  std::size_t fields = 10;     // how many
+  std::size_t body = 16'000;   // the whole request
 };
 
 /// Every text is one line of the tool's markup; an empty one is left out.
@@ -45,6 +47,7 @@ struct ChatMessage {
   std::string title;                   // "🔴 [error] digits: loss is NaN since step 186"
   std::string summary;                 // what was found: one sentence
   std::string description;             // more of it
+  std::vector<std::string> console;    // what a failed process said last, a line each
   Rows fields;                         // name and value, the most telling first
   std::vector<std::string> advice;     // what to do
   std::string followed;                // "9 issues followed"
@@ -59,7 +62,7 @@ struct ChatMessage {
 ChatMessage chat_message(const core::Notification& notification, const Sender& sender,
                          const ChatMarkup& markup, const ChatLimits& limits);
 
-/// Leaves out what is needed least: followers, advice beyond the first, description, advice, fields
+/// Leaves out what is needed least: followers, advice beyond the first, the older half of the last lines, description, advice, fields
 /// from the end, links, command. Title and summary stay. False: nothing is left to leave out.
 bool shorten(ChatMessage& message);
 
@@ -69,10 +72,11 @@ std::string bold(const std::string& text, const ChatMarkup& markup);
 std::string finding(const ChatMessage& message);
 /// "**Where**: loss, worker_0", a line each.
 std::string field_lines(const ChatMessage& message, const ChatMarkup& markup);
+std::string console_text(const ChatMessage& message, const ChatMarkup& markup);
 std::string advice_text(const ChatMessage& message, const ChatMarkup& markup);
 std::string followed_text(const ChatMessage& message, const ChatMarkup& markup);
 std::string command_text(const ChatMessage& message, const ChatMarkup& markup);
-/// The three above.
+/// The four above.
 std::string rest(const ChatMessage& message, const ChatMarkup& markup);
 /// "Runbook · Report"; empty where there is no link.
 std::string link_line(const ChatMessage& message, const ChatMarkup& markup);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "actions/message/answer_links.h"
+#include "actions/message/console_lines.h"
 #include "actions/message/headline.h"
 #include "actions/message/message_parts.h"
 #include "actions/message/message_view.h"
@@ -91,7 +92,8 @@ body{background:#0d1117;color:#e6edf3}.q,td.n{color:#9198a1}a{color:#6cb6ff}code
 {{/description}}{{#details}}<table role="presentation">
 {{#rows}}<tr><td class="n">{{name}}</td><td>{{#link}}<a href="{{value}}">{{value}}</a>{{/link}}{{^link}}{{value}}{{/link}}</td></tr>
 {{/rows}}</table>
-{{/details}}</div>
+{{/details}}{{#console}}<span class="q">Last lines</span><code>{{console}}</code>
+{{/console}}</div>
 {{/lead}}{{#answers}}<p>{{#lines}}<a style="display:inline-block;margin:.2em .4em .2em 0;padding:.4em .9em;border:1px solid;border-radius:6px;color:inherit;text-decoration:none" href="{{value}}">{{name}}</a> {{/lines}}</p>
 {{/answers}}{{#sections}}<h2>{{heading}}</h2><table role="presentation">
 {{#rows}}<tr><td class="n">{{name}}</td><td>{{#link}}<a href="{{value}}">{{value}}</a>{{/link}}{{^link}}{{value}}{{/link}}</td></tr>
@@ -134,6 +136,8 @@ std::string text_body(const core::Notification& notification, const Sender& send
   if (!parts.description.empty()) out += parts.description + "\n";
   if (!parts.found.empty()) out += "\n";
   put_rows(parts.found, out);
+  if (!parts.console.empty()) out += std::string("\n") + kConsoleHeading + "\n";
+  for (const std::string& line : parts.console) out += "  " + line + "\n";
   put_part(parts.ended, out);
   put_part(parts.did, out);
   put_advice(parts.advice, out);

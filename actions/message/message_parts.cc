@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "actions/message/console_lines.h"
 #include "actions/message/episode_words.h"
 #include "actions/message/headline.h"
 #include "core/replay.h"
@@ -233,6 +234,7 @@ MessageParts message_parts(const Notification& notification, const Sender& sende
   }
   out.links = link_rows(notification, *lead, sender);
   out.description = core::visible(issue.description, kMaxDescription);
+  if (!over) out.console = console_lines(issue);
   out.found = found_rows(notification, *lead);
   if (const core::RunTold* told = run_of(notification, issue)) {
     out.did = {"What Tocsin did", stop_rows(*told)};

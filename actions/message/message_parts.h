@@ -27,15 +27,16 @@ struct Part {
 /// Every text is one line, visible, and bounded, so that the whole is: under 32 KiB as text.
 struct MessageParts {
   std::string headline;
-  std::string outcome;      // what became of it, as the headline ends
-  std::string tag;          // ERROR, RESOLVED
-  std::string tone;         // info, warning, error, critical, resolved
-  std::string summary;      // what was found: one sentence
-  std::string description;  // more of it
-  Rows found;               // numbers, place, step, time, rule
-  Part ended;               // how it ended; no rows while it fires
-  Part did;                 // what Tocsin did, and what the run answered
-  std::string followed;     // "9 issues followed"; empty: nothing did
+  std::string outcome;               // what became of it, as the headline ends
+  std::string tag;                   // ERROR, RESOLVED
+  std::string tone;                  // info, warning, error, critical, resolved
+  std::string summary;               // what was found: one sentence
+  std::string description;           // more of it
+  std::vector<std::string> console;  // what a failed process said last, a line each
+  Rows found;                        // numbers, place, step, time, rule
+  Part ended;                        // how it ended; no rows while it fires
+  Part did;                          // what Tocsin did, and what the run answered
+  std::string followed;              // "9 issues followed"; empty: nothing did
   std::vector<Follower> followers;
   std::string hidden;               // how many more there are; empty: none
   std::vector<std::string> advice;  // each once, that of the first sign first

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "actions/message/answer_links.h"
+#include "actions/message/console_lines.h"
 #include "actions/message/episode_words.h"
 #include "actions/message/headline.h"
 #include "actions/message/message_parts.h"
@@ -109,6 +110,9 @@ Value issue_view(const Notification& notification, const core::NotifiedIssue& no
   if (issue.ending && issue.ending->step) out.emplace_back("end_step", *issue.ending->step);
   if (notification.minimal) return out;
   out.emplace_back("description", core::visible(issue.description, 2 * kViewText));
+  if (const auto lines = console_lines(issue); !lines.empty()) {
+    out.emplace_back("console", joined(lines));
+  }
   out.emplace_back("recommendation", core::visible(issue.recommendation, kViewText));
   out.emplace_back("runbook_url", core::visible(issue.runbook_url, kViewText));
   out.emplace_back("labels", label_map(issue.labels));
@@ -136,6 +140,7 @@ Value lead_view(const MessageParts& parts) {
                {"colour", colour(parts.tone)},
                {"summary", parts.summary}};
   if (!parts.description.empty()) out.emplace_back("description", parts.description);
+  if (!parts.console.empty()) out.emplace_back("console", joined(parts.console));
   out.emplace_back("rows", row_list(parts.found));
   return out;
 }
@@ -171,7 +176,7 @@ void add_parts(const MessageParts& parts, ValueMap& out) {
   out.emplace_back("commands", std::move(commands));
 }
 
-constexpr std::array<std::string_view, 57> kViewNames{"why",
+constexpr std::array<std::string_view, 58> kViewNames{"why",
                                                       "acknowledged",
                                                       "headline",
                                                       "outcome",
@@ -213,6 +218,7 @@ constexpr std::array<std::string_view, 57> kViewNames{"why",
                                                       "value",
                                                       "link",
                                                       "description",
+                                                      "console",
                                                       "lead",
                                                       "tone",
                                                       "sections",

@@ -172,7 +172,7 @@ child = multiprocessing.get_context("fork").Process(target=wrapped)
 child.start()
 child.join()
 """)
-    assert re.fullmatch(r"ValueError: no such layer \(\w+\.py:\d+ in end\)", ended(telemetry)["error"])
+    assert re.fullmatch(r"ValueError: no such layer \(\w+\.py:\d+ in end\)", ended(telemetry)["error"].splitlines()[0])
 
 
 def test_children_of_a_watched_process_neither_end_its_run_nor_write_into_it(tmp_path):

@@ -248,6 +248,8 @@ def test_a_training_job(written):
         job.latest_job_tensorboard_artifacts_path()
     with pytest.raises(ValueError, match="no job mnist in .*digits"):
         TrainingJob("mnist", source=folder)
+    with pytest.raises(ValueError, match="source: expected the directory that the job writes to, or kafka://host:9092, got http://127.0.0.1:1"):
+        TrainingJob("mnist", source="http://127.0.0.1:1")
 
 
 def test_exports(written, tmp_path):

@@ -18,8 +18,8 @@ OFFERED = {
     "tocsin": "EXIT_STOPPED Hook Rule StopRequest __version__ get_hook unwatch watch DebugHookConfig " + CONFIG,
     "tocsin.analysis": "Frame Heatmap Issue MergedTimeline MetricsHistogram NoProfilerData NoTrace NotInstalled PandasFrame PandasFrameAnalysis Profile PyinstrumentAnalysis "
                        "PythonProfileAnalysis cProfileAnalysis cProfileStats "
-                       "Resource Server ServerError StatsBy StepHistogram StepTimelineChart TimelineCharts Traces TrainingJob create_trial export issues "
-                       "no_refresh refresh runs traces",
+                       "Resource Server ServerError StatsBy StepHistogram StepTimelineChart TimelineCharts Traces TrainingJob activation_map create_trial export issues "
+                       "no_refresh refresh runs tensor_plot traces",
     "tocsin.arrays": "describe dtype_code fill",
     "tocsin.core.collection": "CollectionKeys",
     "tocsin.core.logger": "get_logger",

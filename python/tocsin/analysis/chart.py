@@ -19,8 +19,9 @@ class Chart:
         self.title, self.sentence, self.data, self._panels = title, sentence, data, list(panels)
 
     def svg(self) -> str:
-        height = _HEIGHT * max(1, len(self._panels))
-        inside = "".join(f'<g transform="translate(0 {_HEIGHT * place})">{panel.svg()}</g>' for place, panel in enumerate(self._panels))
+        tops = [sum(panel.height for panel in self._panels[:place]) for place in range(len(self._panels) + 1)]
+        height = tops[-1] or _HEIGHT
+        inside = "".join(f'<g transform="translate(0 {top})">{panel.svg()}</g>' for top, panel in zip(tops, self._panels))
         return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" role="img" '
                 f'font-family="sans-serif" font-size="11"><title>{html.escape(self.title)}</title><desc>{html.escape(self.sentence)}</desc>'
                 f'<rect width="100%" height="100%" fill="white"/>{inside}</svg>')
@@ -46,9 +47,12 @@ class Chart:
             from matplotlib.figure import Figure
         except ImportError:
             raise NotInstalled("figure() and .png need matplotlib: pip install \"tocsin[plot]\"") from None
-        out = Figure(figsize=(8, 2.8 * max(1, len(self._panels))), layout="constrained")
-        for place, panel in enumerate(self._panels):
-            panel.draw(out.add_subplot(len(self._panels), 1, place + 1))
+        heights = [panel.height for panel in self._panels]
+        out = Figure(figsize=(8, 2.8 * (sum(heights) or _HEIGHT) / _HEIGHT), layout="constrained")
+        if heights:
+            grid = out.add_gridspec(len(heights), 1, height_ratios=heights)
+            for place, panel in enumerate(self._panels):
+                panel.draw(out.add_subplot(grid[place, 0], projection=panel.projection))
         return out
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Dict[str, str]:
@@ -82,6 +86,9 @@ def _frame(title: str, x: Tuple[float, float, str], y: Tuple[float, float, str])
 
 class Panel:
     """One picture of a chart."""
+
+    height = _HEIGHT                  # of the SVG, in its units; it is 640 wide
+    projection: Optional[str] = None  # of matplotlib's axes: "3d"
 
     def svg(self) -> str:
         raise NotImplementedError

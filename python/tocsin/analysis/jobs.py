@@ -43,7 +43,7 @@ class MetricsReader:
 
 
 class TrainingJob:
-    """``TrainingJob(name, region)`` of the original. ``source``: the directory that the job writes to; without it ``name`` is that directory.
+    """``TrainingJob(name, region)`` of the original. ``source``: the directory that the job writes to, or its cluster; without it ``name`` is that directory.
     With it, the newest run of the job of this name. Raises ValueError."""
 
     def __init__(self, training_job_name: str, region: Optional[str] = None, *, source: Optional[str] = None) -> None:
@@ -52,6 +52,8 @@ class TrainingJob:
         self.path = str(source if source is not None else training_job_name)
         run = None
         if source is not None:
+            if self.path.startswith(("http://", "https://", "s3://")):
+                raise ValueError(f"source: expected the directory that the job writes to, or kafka://host:9092, got {self.path}")
             index = create_trial(self.path).source.index
             newest = index.newest(job=training_job_name)
             if newest is None:

@@ -12,7 +12,8 @@ namespace tocsin::rules {
 /// Keeps what `worker` said, if it failed with an error and is the first that did.
 void note_error(Run& run, const std::string& worker, const core::Lifecycle& body);
 
-/// "digits failed with exit code 1: RuntimeError: CUDA out of memory (worker_3)." Up to 500 bytes of its text are the value `error`.
+/// "digits failed with exit code 1: RuntimeError: CUDA out of memory (worker_3)." Up to 500 bytes of its text are the value `error`,
+/// its further lines (2 KiB with the first) `console`.
 Finding failure_of(const Run& run);
 
 }  // namespace tocsin::rules

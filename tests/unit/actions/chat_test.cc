@@ -99,6 +99,40 @@ TEST_P(EachChat, OfAnEndlessMessageTheFindingStaysAndTheWholeIsInsideTheLimit) {
   EXPECT_THAT(text, HasSubstr("loss became NaN at train step 302"));
 }
 
+core::Notification failed_chat(const std::string& console) {
+  core::Notification out = sample_notification();
+  core::Issue& issue = out.issues[0].issue;
+  issue.evidence.values.emplace_back("console", console);
+  return out;
+}
+
+TEST_P(EachChat, WhatAFailedProcessSaidLastIsThereLineByLine) {
+  std::string text;
+  texts_of(
+      json::parse(posted(failed_chat("Caused by KeyError: 'x'\nTraceback:\n  train.py:8 in main"))),
+      text);
+  EXPECT_THAT(text, HasSubstr("Last lines"));
+  for (const char* line : {"Caused by KeyError: 'x'", "Traceback:", "\n  train.py:8 in main"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+  std::string other;
+  texts_of(json::parse(posted(stopped_notification())), other);
+  EXPECT_THAT(other, Not(HasSubstr("Last lines")));
+}
+
+TEST_P(EachChat, OfManyLinesTheNewestStayAndNoneEndsItsBlock) {
+  std::string lines;
+  for (int i = 0; i < 400; ++i) lines += "<b> line " + std::to_string(i) + "\n";
+  const std::string body = posted(failed_chat(lines + "``` <!channel> @everyone\r\x1b[31m end"));
+  EXPECT_LE(body.size(), GetParam().limit);
+  std::string text;
+  texts_of(json::parse(body), text);
+  EXPECT_THAT(text, HasSubstr("line 399"));
+  EXPECT_THAT(text, Not(HasSubstr("line 200\n")));
+  EXPECT_THAT(text, HasSubstr("\'\'\' "));
+  EXPECT_THAT(text, HasSubstr("gradient/conv1.weight holds 17 values"));
+}
+
 TEST_P(EachChat, TheShortFormHasTheFinding) {
   auto notification = stopped_notification();
   notification.minimal = true;

@@ -76,6 +76,29 @@ TEST(Operational, ADeathWithACodeIsAFailedJob) {
   EXPECT_EQ(issues_of(rule.resolved(), "job_failed")[0].run.attempt, 1U);
 }
 
+TEST(Operational, FurtherLinesOfAnErrorAreTheConsoleOfItsIssue) {
+  const auto told = [](const std::string& error) {
+    RuleHarness rule = RuleHarness::of("exploding_tensor");
+    FakeWorker worker;
+    rule.feed(worker.start()).feed(worker.step_end(Mode::train, 0));
+    rule.feed(worker.end("failed", error));
+    return issues_of(rule.firing(), "job_failed").at(0);
+  };
+  const auto text = [](const core::Issue& issue, std::string_view name) {
+    return core::text_at(core::Value(issue.evidence.values), name);
+  };
+  const core::Issue plain = told("ValueError: x");
+  EXPECT_EQ(text(plain, "error"), "ValueError: x");
+  EXPECT_EQ(text(plain, "console"), "");
+  const std::string calls(1500, 'c');
+  const core::Issue deep = told("ValueError: x\nTraceback:\n  " + calls);
+  EXPECT_EQ(text(deep, "error").size(), 500U);
+  EXPECT_EQ(text(deep, "console"), "Traceback:\n  " + calls);
+  EXPECT_NE(deep.summary.find("ValueError: x"), std::string::npos);
+  EXPECT_EQ(deep.summary.find("Traceback"), std::string::npos) << deep.summary;
+  EXPECT_EQ(text(told("a\n" + std::string(9000, 'd')), "console").size(), 2048U - 2U);
+}
+
 TEST(Operational, AFailedJobSaysWhatTheFirstProcessRaised) {
   RuleHarness rule = RuleHarness::of("exploding_tensor");
   FakeWorker first;
