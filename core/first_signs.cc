@@ -46,7 +46,9 @@ std::vector<bool> preceded(const std::vector<IssueSpan>& issues) {
   std::vector<std::size_t> order(issues.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::erase_if(order, [&](std::size_t at) { return !issues[at].step; });
-  const auto course = [&](std::size_t at) { return std::tuple(issues[at].attempt, issues[at].mode); };
+  const auto course = [&](std::size_t at) {
+    return std::tuple(issues[at].attempt, issues[at].mode);
+  };
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return std::tuple_cat(course(a), std::tuple(*issues[a].step)) <
            std::tuple_cat(course(b), std::tuple(*issues[b].step));

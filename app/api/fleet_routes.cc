@@ -53,8 +53,7 @@ struct FleetSight {
 };
 
 // nullptr: `refusal` says why.
-std::unique_ptr<FleetSight> look_at_fleet(ApiDesk& desk, const ApiCall& call,
-                                          HttpAnswer& refusal) {
+std::unique_ptr<FleetSight> look_at_fleet(ApiDesk& desk, const ApiCall& call, HttpAnswer& refusal) {
   const auto at = moment_of(call);
   if (const auto past = check_moment(at.value_or(core::WallTime{}), desk.clock.now()); !past) {
     refusal = problem(400, "invalid-parameter", past.error().message, "at");
@@ -191,10 +190,9 @@ HttpAnswer told_unknown(const std::string& asked, const std::map<std::string, Fl
   const std::string near = core::nearest(asked, names);
   return problem(
       {core::Code::not_found, "node: no agent and no worker of the " +
-           (fleet.past ? "seven days before " + core::to_rfc3339(fleet.now)
-                       : std::string("last seven days")) +
-           " is on \"" +
-                                  core::visible(asked, 100) + "\"" +
+                                  (fleet.past ? "seven days before " + core::to_rfc3339(fleet.now)
+                                              : std::string("last seven days")) +
+                                  " is on \"" + core::visible(asked, 100) + "\"" +
                                   (near.empty() ? "" : "; did you mean \"" + near + "\"?")});
 }
 

@@ -70,8 +70,8 @@ core::Result<FleetRecent> read_past_fleet(insights::EventReader& events,
   for (const auto& [uid, run] : out.runs) {
     for (insights::WorkerLine& one : workers_at(series, run, at)) {
       if (!one.node.empty())
-        out.workers.push_back({uid, std::move(one.node), std::move(one.name), one.rank,
-                               one.attempt});
+        out.workers.push_back(
+            {uid, std::move(one.node), std::move(one.name), one.rank, one.attempt});
     }
   }
   const std::int64_t until = past_micros(at) / 1000;

@@ -60,8 +60,7 @@ bool line_fits(const UrlQuery& query, const insights::IssueLine& line, core::Wal
   const bool over = line.closed && wall_of(*line.closed) <= at;
   return opened <= at && !(over && wall_of(*line.closed) < at - kStillListed) &&
          fits_one(query, "run", line.run) && fits_one(query, "rule", line.rule) &&
-         !(to && opened > *to) &&
-         !(from && over && wall_of(*line.closed) < *from);
+         !(to && opened > *to) && !(from && over && wall_of(*line.closed) < *from);
 }
 
 std::size_t rows_asked(const UrlQuery& query) {
@@ -133,8 +132,7 @@ std::string why_only_now(std::string_view path) {
       Reason{"/api/v1/runs/{run}/rules", "of a rule only its last status is kept"},
   };
   for (const Reason& one : kReasons) {
-    if (path == one.path ||
-        (one.path == "/api/v1/groups" && path.starts_with(one.path)))
+    if (path == one.path || (one.path == "/api/v1/groups" && path.starts_with(one.path)))
       return "at: this is only told as it is now: " + std::string(one.words);
   }
   return "at: this is only told as it is now; a run, its history, its curves, its nodes and their "

@@ -325,9 +325,9 @@ HttpAnswer show_resources(ApiDesk& desk, const ApiCall& call) {
                              {"p95", line.p95},
                              {"p99", line.p99},
                              {"max", line.max}});
-  return {200, core::to_json(ValueMap{{"items", std::move(items)},
-                                      {"as_of", told_at(desk, call)}}) +
-                   "\n"};
+  return {
+      200,
+      core::to_json(ValueMap{{"items", std::move(items)}, {"as_of", told_at(desk, call)}}) + "\n"};
 }
 
 ApiParameter run_parameter() {

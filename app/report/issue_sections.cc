@@ -153,7 +153,8 @@ std::vector<bool> which_follow(const RunReport& report) {
     one.attempt = static_cast<std::int64_t>(first.run.attempt);
     if (!first.shadow) one.step = first.step;
     one.opened = micros(first.starts_at);
-    if (last.status != core::IssueStatus::firing) one.closed = micros(last.ends_at.value_or(last.time));
+    if (last.status != core::IssueStatus::firing)
+      one.closed = micros(last.ends_at.value_or(last.time));
     spans.push_back(one);
   }
   std::vector<bool> out = core::preceded(spans);

@@ -69,8 +69,7 @@ struct NodeCollector::State {
     const auto found = std::find_if(running.begin(), running.end(), [&](const Running& one) {
       return one.collector != nullptr && one.name == descriptor.name;
     });
-    const bool goes_on = found != running.end() &&
-                         found->asked == section_of(found->name, next) &&
+    const bool goes_on = found != running.end() && found->asked == section_of(found->name, next) &&
                          found->every == settings_of(descriptor, next).every;
     return goes_on ? &*found : nullptr;
   }

@@ -36,7 +36,7 @@ std::optional<std::int64_t> interval_of(SeriesReader& reader, const FamilyLine& 
 }
 
 Bucket all_since(SeriesReader& reader, const std::vector<FamilyLine>& families,
-                  std::int64_t since) {
+                 std::int64_t since) {
   Bucket out;
   for (const FamilyLine& family : families) {
     if (family.x_last < since) continue;

@@ -53,7 +53,8 @@ std::vector<ServedNode> SeriesReader::all_nodes() {
 
 bool SeriesReader::sampled_by(const std::string& owner, std::int64_t until) {
   StoreStatement get = database_->prepare(
-      "SELECT EXISTS(SELECT 1 FROM family WHERE run = (SELECT id FROM run WHERE uid = ?) AND kind = "
+      "SELECT EXISTS(SELECT 1 FROM family WHERE run = (SELECT id FROM run WHERE uid = ?) AND kind "
+      "= "
       "5 AND rows > 0 AND x_first <= ?)");
   get.bind(1, std::string_view(owner)).bind(2, until);
   return get.next() && get.integer(0) != 0;

@@ -85,7 +85,8 @@ struct WorkerLine {
   std::string name;
   std::int64_t rank = 0, attempt = 0, incarnation = 0;
   std::string node;  // empty: it has not said
-  std::optional<std::int64_t> said;  // when it first did, milliseconds, UTC; nullopt: it is not known
+  std::optional<std::int64_t>
+      said;  // when it first did, milliseconds, UTC; nullopt: it is not known
 };
 
 /// A worker of a run on the node that it told.

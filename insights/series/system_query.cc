@@ -115,13 +115,12 @@ core::Result<std::vector<NodeSeries>> choose_samples(SeriesReader& reader, const
       one.series.push_back({std::move(line), {}});
     }
     if (!place.empty()) {
-      reader.all_families(one.node.owner, FamilyKind::system,
-                          [&](std::int64_t name, FamilyLine&& family) {
-                            const auto at = place.find(name);
-                            if (at != place.end() &&
-                                (!ask.until || cut_samples(reader, *ask.until, family)))
-                              one.series[at->second].families.push_back(std::move(family));
-                          });
+      reader.all_families(
+          one.node.owner, FamilyKind::system, [&](std::int64_t name, FamilyLine&& family) {
+            const auto at = place.find(name);
+            if (at != place.end() && (!ask.until || cut_samples(reader, *ask.until, family)))
+              one.series[at->second].families.push_back(std::move(family));
+          });
     }
     std::erase_if(one.series, [](const NamedFamilies& series) { return series.families.empty(); });
     for (NamedFamilies& series : one.series)
