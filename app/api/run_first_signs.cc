@@ -10,7 +10,7 @@
 namespace tocsin::app {
 namespace {
 
-core::IssueSpan span_of(const insights::IssueLine& issue) {
+core::IssueSpan issue_span(const insights::IssueLine& issue) {
   return {issue.key, issue.mode, issue.attempt, issue.step, issue.opened, issue.closed};
 }
 
@@ -22,7 +22,7 @@ void mark_first_signs(std::vector<insights::IssueLine>& issues) {
     if (!issues[at].run.empty()) of_runs[issues[at].run].push_back(at);
   for (const auto& entry : of_runs) {
     std::vector<core::IssueSpan> spans;
-    for (const std::size_t at : entry.second) spans.push_back(span_of(issues[at]));
+    for (const std::size_t at : entry.second) spans.push_back(issue_span(issues[at]));
     const std::vector<bool> others = core::preceded(spans);
     for (std::size_t which = 0; which < others.size(); ++which)
       if (others[which]) issues[entry.second[which]].first_sign = false;
@@ -33,7 +33,7 @@ std::vector<insights::IssueLine> begun_before(const insights::IssueLine& one,
                                               const std::vector<insights::IssueLine>& issues) {
   std::vector<insights::IssueLine> out;
   for (const insights::IssueLine& other : issues)
-    if (other.run == one.run && core::began_before(span_of(other), span_of(one)))
+    if (other.run == one.run && core::began_before(issue_span(other), issue_span(one)))
       out.push_back(other);
   std::stable_sort(out.begin(), out.end(),
                    [](const auto& a, const auto& b) { return *a.step < *b.step; });
