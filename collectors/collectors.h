@@ -66,6 +66,12 @@ class NodeCollector {
       std::span<const CollectorDescriptor> table = builtin_collectors());
   ~NodeCollector();
 
+  /// Samples by `config` from the next sweep on. A collector whose own settings are the same goes on: its rates need no
+  /// sweep more, and its counters count on. New ones watch no process yet. The next sweep comes within the new interval
+  /// of the one before. invalid_argument: as open(); nothing has changed then.
+  core::Status change(const Config& config,
+                      std::span<const CollectorDescriptor> table = builtin_collectors());
+
   using Sink = core::FunctionRef<void(const Sweep&)>;
 
   /// Sweeps if the deadline has come (the first call always sweeps) and gives a sweep that has

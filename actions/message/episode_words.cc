@@ -54,6 +54,17 @@ std::string cause_text(const core::Cause& cause) {
   return out + "step " + std::to_string(*cause.step);
 }
 
+// What was counted, in the plural: units are named "tensor=…", "metric=…". Empty: nothing says it.
+std::string counted(const Issue& issue) {
+  const core::Affected& all = issue.evidence.affected;
+  const std::string_view unit = all.worst.empty() ? std::string_view() : all.worst.front().first;
+  const std::string_view kind = unit.substr(0, unit.find('='));
+  for (const std::string_view known : {"tensor", "metric", "layer", "worker", "node", "device"})
+    if (kind == known && kind.size() < unit.size()) return std::string(known) + "s";
+  if (issue.evidence.tensor || !issue.labels.get("tensor").empty()) return "tensors";
+  return issue.labels.get("metric").empty() ? "" : "metrics";
+}
+
 }  // namespace
 
 std::string number(double value) {
@@ -215,7 +226,9 @@ std::string step_text(const Issue& issue) {
 std::string affected(const Issue& issue) {
   const core::Affected& all = issue.evidence.affected;
   if (all.hit < 2) return {};
-  return std::to_string(all.hit) + " of " + std::to_string(all.evaluated);
+  const std::string what = counted(issue);
+  const std::string of = std::to_string(all.evaluated) + (what.empty() ? "" : " " + what);
+  return all.hit == all.evaluated ? "all " + of : std::to_string(all.hit) + " of " + of;
 }
 
 std::string causes(const Issue& issue) {

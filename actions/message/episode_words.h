@@ -39,7 +39,7 @@ std::string seen(const core::Issue& issue);
 std::string where(const core::Issue& issue);
 /// "step 412 (train), epoch 3".
 std::string step_text(const core::Issue& issue);
-/// "3 of 120"; empty where one unit alone was hit.
+/// "3 of 120 tensors", "all 12 metrics"; empty where one unit alone was hit.
 std::string affected(const core::Issue& issue);
 /// "exploding_tensor (tensor=loss) at train step 411; …": what came before it in its run.
 std::string causes(const core::Issue& issue);

@@ -11,6 +11,9 @@
 
 #include "app/api/api_rows.h"
 #include "app/api/fleet_tally.h"
+#include "app/api/past_fleet.h"
+#include "app/api/past_run.h"
+#include "app/api/run_first_signs.h"
 #include "app/api/run_story.h"
 #include "app/serve/problem.h"
 #include "core/json.h"
@@ -45,11 +48,17 @@ struct FleetSight {
   FleetRecent recent;
   std::unique_ptr<insights::EventReader> events;
   std::unique_ptr<insights::SeriesReader> series;
-  core::WallTime now{}, since{};
+  core::WallTime now{}, since{};  // now: or the moment that is asked for
+  bool past = false;
 };
 
 // nullptr: `refusal` says why.
-std::unique_ptr<FleetSight> look_at_fleet(ApiDesk& desk, HttpAnswer& refusal) {
+std::unique_ptr<FleetSight> look_at_fleet(ApiDesk& desk, const ApiCall& call, HttpAnswer& refusal) {
+  const auto at = moment_of(call);
+  if (const auto past = check_moment(at.value_or(core::WallTime{}), desk.clock.now()); !past) {
+    refusal = problem(400, "invalid-parameter", past.error().message, "at");
+    return nullptr;
+  }
   auto events = desk.insights.reader();
   if (!events) {
     refusal = problem(events.error());
@@ -63,23 +72,28 @@ std::unique_ptr<FleetSight> look_at_fleet(ApiDesk& desk, HttpAnswer& refusal) {
   auto out = std::make_unique<FleetSight>();
   out->events = std::move(*events);
   out->series = std::move(*series);
-  out->now = desk.clock.now();
+  out->now = at.value_or(desk.clock.now());
+  out->past = at.has_value();
   out->since = out->now - kFleetTime;
-  auto recent = read_fleet(*out->events, *out->series, micros_of(out->since));
+  const std::int64_t since = micros_of(out->since);
+  auto recent = at ? read_past_fleet(*out->events, *out->series, since, *at)
+                   : read_fleet(*out->events, *out->series, since);
   if (!recent) {
     refusal = problem(recent.error());
     return nullptr;
   }
   out->recent = std::move(*recent);
+  mark_first_signs(out->recent.issues);
   return out;
 }
 
 // Several agents may have called themselves by one name: the one that was heard last.
 Value agent_value(const FleetSight& fleet, const FleetTally& tally) {
   std::optional<insights::NodeHealth> newest;
+  insights::HealthTimes times{micros_of(fleet.since) / kMicrosInAMilli, std::nullopt};
+  if (fleet.past) times.until = micros_of(fleet.now) / kMicrosInAMilli;
   for (const std::string& owner : tally.agents) {
-    auto health =
-        insights::ask_node_health(*fleet.series, owner, micros_of(fleet.since) / kMicrosInAMilli);
+    auto health = insights::ask_node_health(*fleet.series, owner, times);
     if (health && (!newest || health->heard > newest->heard)) newest = health;
   }
   if (!newest) return {};
@@ -131,7 +145,7 @@ ValueMap middle_value(const FleetMiddle& middle) {
 
 HttpAnswer list_fleet(ApiDesk& desk, const ApiCall& call) {
   HttpAnswer refusal;
-  const auto fleet = look_at_fleet(desk, refusal);
+  const auto fleet = look_at_fleet(desk, call, refusal);
   if (!fleet) return refusal;
   const std::string by = std::string(call.query.value("by").value_or("node"));
   const bool of_nodes = by == "node";
@@ -168,25 +182,41 @@ HttpAnswer list_fleet(ApiDesk& desk, const ApiCall& call) {
                    "\n"};
 }
 
-HttpAnswer told_unknown(const std::string& asked, const std::map<std::string, FleetTally>& all) {
+HttpAnswer told_unknown(const std::string& asked, const std::map<std::string, FleetTally>& all,
+                        const FleetSight& fleet) {
   std::vector<std::string> names;
   names.reserve(all.size());
   for (const auto& entry : all) names.push_back(entry.first);
   const std::string near = core::nearest(asked, names);
   return problem(
-      {core::Code::not_found, "node: no agent and no worker of the last seven days is on \"" +
-                                  core::visible(asked, 100) + "\"" +
+      {core::Code::not_found, "node: no agent and no worker of the " +
+                                  (fleet.past ? "seven days before " + core::to_rfc3339(fleet.now)
+                                              : std::string("last seven days")) +
+                                  " is on \"" + core::visible(asked, 100) + "\"" +
                                   (near.empty() ? "" : "; did you mean \"" + near + "\"?")});
+}
+
+// As GET /api/v1/runs/{run} tells it.
+void add_run_row(const FleetSight& fleet, const std::string& uid, ValueList& rows) {
+  auto line = fleet.events->run(uid);
+  if (!line) return;
+  auto issues = fleet.events->issues_of(uid);
+  if (fleet.past) {
+    auto told = fleet.events->events_of(uid);
+    if (!put_back(*line, issues, told, fleet.now)) return;
+  }
+  mark_first_signs(issues);
+  rows.push_back(run_row(*line, issues));
 }
 
 HttpAnswer show_fleet_node(ApiDesk& desk, const ApiCall& call) {
   HttpAnswer refusal;
-  const auto fleet = look_at_fleet(desk, refusal);
+  const auto fleet = look_at_fleet(desk, call, refusal);
   if (!fleet) return refusal;
   const std::string& asked = call.request.in_path.find("node")->second;
   const auto tallies = tally_by_node(fleet->recent);
   const auto found = tallies.find(asked);
-  if (found == tallies.end()) return told_unknown(asked, tallies);
+  if (found == tallies.end()) return told_unknown(asked, tallies, *fleet);
   const FleetTally& tally = found->second;
   std::vector<std::pair<std::int64_t, std::string>> order;
   for (const std::string& uid : tally.runs)
@@ -194,10 +224,7 @@ HttpAnswer show_fleet_node(ApiDesk& desk, const ApiCall& call) {
   std::sort(order.rbegin(), order.rend());
   if (order.size() > kMostListed) order.resize(kMostListed);
   ValueList runs;
-  for (const auto& entry : order) {
-    const auto line = fleet->events->run(entry.second);
-    if (line) runs.push_back(run_row(*line, fleet->events->issues_of(entry.second)));
-  }
+  for (const auto& entry : order) add_run_row(*fleet, entry.second, runs);
   ValueList issues;
   for (const std::size_t at : tally.issues) {
     if (issues.size() >= kMostListed) break;
@@ -271,7 +298,8 @@ std::vector<ApiRoute> fleet_routes(ApiDesk& desk) {
            "List nodes with their load, and what failed there within seven days",
            [&desk](const ApiCall& call) { return list_fleet(desk, call); },
            {{"by", ParameterType::text,
-             "node, or the name of a label of runs, whose values are listed; node if not given"}},
+             "node, or the name of a label of runs, whose values are listed; node if not given"},
+            moment_parameter()},
            {},
            {{200, "what failed most first", "Fleet"}}},
           {"GET",
@@ -279,7 +307,7 @@ std::vector<ApiRoute> fleet_routes(ApiDesk& desk) {
            ApiRole::viewer,
            "Show a node, its runs and its issues of seven days",
            [&desk](const ApiCall& call) { return show_fleet_node(desk, call); },
-           {node},
+           {node, moment_parameter()},
            {},
            {{200, "the node", "FleetNode"}}}};
 }

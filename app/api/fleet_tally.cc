@@ -21,15 +21,6 @@ bool has_failed(const insights::RunLine& run) {
          (run.outcome == "failed" || run.outcome == "lost" || run.outcome == "stopped_by_rule");
 }
 
-std::string node_label_of(insights::EventReader& events, const insights::IssueLine& issue) {
-  const auto kept = events.first_report(issue);
-  // Thousands of issues have no such label: the word is not in what was told.
-  if (!kept || kept->record.value.value_or("").find("\"node\"") == std::string::npos) return "";
-  const auto decoded = ingest::decode_event(kept->view());
-  const auto* told = decoded ? std::get_if<core::Issue>(&decoded->event) : nullptr;
-  return told == nullptr ? "" : std::string(told->labels.get("node"));
-}
-
 void add_run(const insights::RunLine& run, FleetTally& to) {
   to.runs.insert(run.uid);
   if (run.phase != "ended") to.running.insert(run.uid);
@@ -58,6 +49,16 @@ std::set<std::string> nodes_of_worker(const std::vector<const insights::PlacedWo
 
 }  // namespace
 
+std::string named_node_of(insights::EventReader& events, const insights::IssueLine& issue) {
+  if (!issue.worker.empty()) return "";
+  const auto kept = events.first_report(issue);
+  // Thousands of issues have no such label: the word is not in what was told.
+  if (!kept || kept->record.value.value_or("").find("\"node\"") == std::string::npos) return "";
+  const auto decoded = ingest::decode_event(kept->view());
+  const auto* told = decoded ? std::get_if<core::Issue>(&decoded->event) : nullptr;
+  return told == nullptr ? "" : std::string(told->labels.get("node"));
+}
+
 core::Result<FleetRecent> read_fleet(insights::EventReader& events, insights::SeriesReader& series,
                                      std::int64_t since) {
   FleetRecent out;
@@ -67,7 +68,7 @@ core::Result<FleetRecent> read_fleet(insights::EventReader& events, insights::Se
   }
   out.issues = events.issues_since(since, kMostFleetIssues);
   for (const insights::IssueLine& issue : out.issues)
-    out.named_nodes.push_back(issue.worker.empty() ? node_label_of(events, issue) : "");
+    out.named_nodes.push_back(named_node_of(events, issue));
   out.workers = series.placed_workers();
   std::erase_if(out.workers, [&](const auto& one) { return !out.runs.contains(one.run); });
   out.agents = series.all_nodes();

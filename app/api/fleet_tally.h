@@ -36,6 +36,9 @@ struct FleetRecent {
 core::Result<FleetRecent> read_fleet(insights::EventReader& events, insights::SeriesReader& series,
                                      std::int64_t since);
 
+/// The node that a report of the issue names by its label `node`, if it has no worker; "": none.
+std::string named_node_of(insights::EventReader& events, const insights::IssueLine& issue);
+
 /// A node has a run if a worker of it was there. It has an issue if the issue's worker was there in
 /// the issue's attempt; if the issue has no worker, if its label `node` names it; with neither, if it
 /// has the run.

@@ -5,6 +5,7 @@
 
 #include "app/api/api_rows.h"
 #include "app/api/past_run.h"
+#include "app/api/run_first_signs.h"
 #include "app/view/topic_view.h"
 #include "core/issue.h"
 #include "core/topics.h"
@@ -40,6 +41,7 @@ PastIssues::OfRun PastIssues::read(const insights::IssueLine& line) {
   insights::RunLine then = run.value_or(insights::RunLine());
   OfRun out;
   if (!put_back(then, issues, events, at_)) return out;  // nothing was known of it
+  mark_first_signs(issues);
   for (insights::IssueLine& one : issues)
     out.lines.emplace(std::pair(one.key, one.ordinal), std::move(one));
   for (insights::KeptRecord& kept : events) sort_in(std::move(kept), out);
@@ -55,6 +57,12 @@ const PastIssues::OfRun& PastIssues::run_of(const insights::IssueLine& line) {
     bytes_ = 0;
   }
   return runs_.emplace(place, read(line)).first->second;
+}
+
+bool PastIssues::first_sign(const insights::IssueLine& line) {
+  const OfRun& run = run_of(line);
+  const auto then = run.lines.find({line.key, line.ordinal});
+  return then != run.lines.end() && then->second.first_sign;
 }
 
 core::Value PastIssues::issue(const insights::IssueLine& line) {

@@ -23,6 +23,8 @@ class PastIssues {
 
   /// As GET /api/v1/issues/{key}/{episode}?at=… has it in `issue`; null: it had not been reported.
   core::Value issue(const insights::IssueLine& line);
+  /// Whether it was a first sign, by what had been reported of its run.
+  bool first_sign(const insights::IssueLine& line);
 
  private:
   struct OfRun {

@@ -60,8 +60,7 @@ bool line_fits(const UrlQuery& query, const insights::IssueLine& line, core::Wal
   const bool over = line.closed && wall_of(*line.closed) <= at;
   return opened <= at && !(over && wall_of(*line.closed) < at - kStillListed) &&
          fits_one(query, "run", line.run) && fits_one(query, "rule", line.rule) &&
-         (query.value("first_signs") != "true" || line.first_sign) && !(to && opened > *to) &&
-         !(from && over && wall_of(*line.closed) < *from);
+         !(to && opened > *to) && !(from && over && wall_of(*line.closed) < *from);
 }
 
 std::size_t rows_asked(const UrlQuery& query) {
@@ -87,6 +86,7 @@ void fill_page(PastIssues& past, const ApiCall& call, core::WallTime at,
     const RowKey place{wall_of(line.opened), line.key + "/" + std::to_string(line.ordinal)};
     if (taken == enough) break;
     if (!page.wants(place) || !line_fits(call.query, line, at)) continue;
+    if (call.query.value("first_signs") == "true" && !past.first_sign(line)) continue;
     Value issue = past.issue(line);
     if (issue.is_null() || !issue_fits(call.query, issue, matchers)) continue;
     page.add(place, std::move(issue));
@@ -125,21 +125,19 @@ std::string why_only_now(std::string_view path) {
   };
   static constexpr std::array kReasons{
       Reason{
-          "/api/v1/nodes",
-          "how an agent stood is not kept by time; GET /api/v1/runs/{run}/system has the samples "
-          "with their times"},
+          "/api/v1/nodes/{node}/agent",
+          "what an agent was told to sample is not kept by time; GET /api/v1/commands?node=… has "
+          "what was asked of it, with the times"},
       Reason{"/api/v1/groups", "of a group only what holds now is kept"},
       Reason{"/api/v1/runs/{run}/rules", "of a rule only its last status is kept"},
   };
   for (const Reason& one : kReasons) {
-    if (path == one.path || (one.path == "/api/v1/nodes" && path.starts_with(one.path)) ||
-        (one.path == "/api/v1/groups" && path.starts_with(one.path)))
+    if (path == one.path || (one.path == "/api/v1/groups" && path.starts_with(one.path)))
       return "at: this is only told as it is now: " + std::string(one.words);
   }
-  return "at: this is only told as it is now; a run, its history, its curves, the faults of its "
-         "GPUs, an issue, and the lists of runs, issues, deliveries, commands and silences are "
-         "told "
-         "as they were";
+  return "at: this is only told as it is now; a run, its history, its curves, its nodes and their "
+         "samples, the faults of its GPUs, an issue, a node, and the lists of runs, issues, nodes, "
+         "deliveries, commands and silences are told as they were";
 }
 
 }  // namespace tocsin::app

@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "app/api/api_rows.h"
 #include "app/api/page.h"
 #include "app/api/past_lists.h"
 #include "app/api/past_run.h"
+#include "app/api/run_first_signs.h"
 #include "app/api/run_routes.h"
 #include "app/serve/problem.h"
 #include "app/view/router_reading.h"
@@ -70,7 +74,38 @@ class IssueList {
   HeldBackView held_;
 };
 
-bool issue_is_asked(const UrlQuery& query, const IssueRow& row, const routing::Matchers& matchers) {
+// Which issues are first signs: by all issues of their runs, which the store has. What it has not heard of yet is one
+// if no cause was named.
+class StoredFirstSigns {
+ public:
+  explicit StoredFirstSigns(ApiDesk& desk) : desk_(desk) {}
+
+  bool contains(const core::Issue& issue) {
+    if (!issue.caused_by.empty()) return false;
+    if (issue.run.uid.nil()) return true;
+    const auto [run, fresh] = preceded_.try_emplace(core::to_text(issue.run.uid));
+    if (fresh) run->second = preceded_of(run->first);
+    return !run->second.contains(issue.event_id);
+  }
+
+ private:
+  std::set<std::string> preceded_of(const std::string& run) {
+    std::set<std::string> out;
+    const auto store = desk_.insights.reader();
+    if (!store) return out;
+    auto issues = (*store)->issues_of(run);
+    mark_first_signs(issues);
+    for (insights::IssueLine& one : issues)
+      if (!one.first_sign) out.insert(std::move(one.event_id));
+    return out;
+  }
+
+  ApiDesk& desk_;
+  std::map<std::string, std::set<std::string>> preceded_;  // event ids, by run
+};
+
+bool issue_is_asked(const UrlQuery& query, const IssueRow& row, const routing::Matchers& matchers,
+                    StoredFirstSigns& signs) {
   const core::Issue& issue = row.seen.newest;
   const bool fires = row.state.status == core::IssueStatus::firing;
   return !issue.shadow && is_of_run(query, issue.run.uid) &&
@@ -78,7 +113,7 @@ bool issue_is_asked(const UrlQuery& query, const IssueRow& row, const routing::M
          is_asked(query, "severity", core::to_string(issue.severity)) &&
          is_asked(query, "rule", issue.rule) &&
          is_within(query, row.seen.since, fires ? core::WallTime::max() : issue.time) &&
-         (query.value("first_signs") != "true" || issue.caused_by.empty()) &&
+         (query.value("first_signs") != "true" || signs.contains(issue)) &&
          matchers.matches(issue.labels);
 }
 
@@ -91,11 +126,12 @@ HttpAnswer list_issues(ApiDesk& desk, const ApiCall& call) {
   const core::WallTime now = desk.clock.now();
   const auto seen = desk.view.read([&](const TopicView& view) {
     const IssueList list(desk, view, now);
+    StoredFirstSigns signs(desk);
     for (const auto& [key, issue] : view.issues()) {
       const RowKey place{issue.since, key};
       if (!page->wants(place)) continue;
       const IssueRow row = list.row(key, issue);
-      if (issue_is_asked(call.query, row, *matchers)) page->add(place, issue_value(row));
+      if (issue_is_asked(call.query, row, *matchers, signs)) page->add(place, issue_value(row));
     }
   });
   if (!seen) return problem(seen.error());
@@ -159,6 +195,7 @@ HttpAnswer show_issue(ApiDesk& desk, const ApiCall& call) {
                    {"stop", Value()},
                    {"changes", core::ValueList{}},
                    {"issues_of_run", core::ValueList{}},
+                   {"earlier", core::ValueList{}},
                    {"verdict", Value()},
                    {"notes", core::ValueList{}},
                    {"as_of", core::to_rfc3339(now)}};

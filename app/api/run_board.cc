@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/api/run_first_signs.h"
 #include "app/api/run_story.h"
 #include "app/api/series_asking.h"
 #include "app/serve/problem.h"
@@ -47,8 +48,11 @@ HttpAnswer show_run_board(ApiDesk& desk, const ApiCall& call) {
   const insights::RunListAnswer found = (*store)->run_list(ask);
   const std::vector<insights::IssueLine> none;
   core::ValueList items;
-  for (const insights::RunLine& run : found.runs)
-    items.push_back(run_row(run, run.issues == 0 ? none : (*store)->issues_of(run.uid)));
+  for (const insights::RunLine& run : found.runs) {
+    auto issues = run.issues == 0 ? none : (*store)->issues_of(run.uid);
+    mark_first_signs(issues);
+    items.push_back(run_row(run, issues));
+  }
   if (const auto status = (*store)->failure(); !status) return problem(status.error());
   const auto& [trouble, running, ended] = found.of_grade;
   return {

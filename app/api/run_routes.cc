@@ -8,6 +8,7 @@
 #include "app/api/page.h"
 #include "app/api/past_run.h"
 #include "app/api/run_board.h"
+#include "app/api/run_first_signs.h"
 #include "app/api/run_story.h"
 #include "app/api/series_asking.h"
 #include "app/serve/problem.h"
@@ -46,9 +47,12 @@ bool run_is_asked(const UrlQuery& query, const insights::RunLine& run) {
 bool load_run(insights::EventReader& store, std::optional<core::WallTime> at,
               insights::RunLine& run, std::vector<insights::IssueLine>& issues) {
   issues = store.issues_of(run.uid);
-  if (!at) return true;
-  auto events = store.events_of(run.uid);
-  return put_back(run, issues, events, *at).has_value();
+  if (at) {
+    auto events = store.events_of(run.uid);
+    if (!put_back(run, issues, events, *at)) return false;
+  }
+  mark_first_signs(issues);
+  return true;
 }
 
 // What does not go together in a list by when runs were heard of; ok: nothing.
@@ -149,6 +153,7 @@ std::unique_ptr<FoundRun> find_run(ApiDesk& desk, const ApiCall& call, HttpAnswe
       if (const auto step = step_at(**curves, line->uid, *at)) line->step = step;
     }
   }
+  mark_first_signs(issues);
   return std::make_unique<FoundRun>(std::move(*line), std::move(issues), events);
 }
 
@@ -273,17 +278,23 @@ std::optional<ValueMap> told_issue(const ApiDesk& desk, const IssueInStore& of, 
         deliveries.push_back(delivery_value(entry.delivery, entry.key.at, entry.key.id));
     }
   }
-  ValueList others;
-  for (const auto& one : of.issues) others.push_back(issue_row(one, of.run ? &*of.run : nullptr));
+  auto issues = of.issues;
+  mark_first_signs(issues);
+  const auto rows = [&](const std::vector<insights::IssueLine>& lines) {
+    ValueList out;
+    for (const auto& one : lines) out.push_back(issue_row(one, of.run ? &*of.run : nullptr));
+    return out;
+  };
   return ValueMap{
       {"issue", issue_value({key, seen->second, state, number, std::move(now_is.held)})},
       {"deliveries", std::move(deliveries)},
       {"groups", std::move(now_is.groups)},
       {"evidence", evidence_of(newest)},
-      {"run", of.run ? run_row(*of.run, of.issues) : Value()},
+      {"run", of.run ? run_row(*of.run, issues) : Value()},
       {"stop", story.stop(of.line.run)},
       {"changes", story.changes()},
-      {"issues_of_run", std::move(others)},
+      {"issues_of_run", rows(issues)},
+      {"earlier", rows(begun_before(of.line, issues))},
       {"verdict", verdict_value(said.verdict(key, of.line.event_id))},
       {"notes", note_values(said.notes(key, of.line.event_id))},
       {"as_of", core::to_rfc3339(now)}};

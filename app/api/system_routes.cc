@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "app/api/heat_bytes.h"
+#include "app/api/past_fleet.h"
+#include "app/api/past_run.h"
 #include "app/api/series_asking.h"
 #include "app/serve/entity_tag.h"
 #include "app/serve/problem.h"
@@ -35,13 +37,35 @@ std::string milli_text(std::int64_t millis) {
       std::chrono::duration_cast<core::WallTime::duration>(std::chrono::milliseconds(millis))));
 }
 
-insights::SystemAsk samples_in(const UrlQuery& query) {
+std::optional<std::int64_t> moment_millis(const ApiCall& call) {
+  const auto at = moment_of(call);
+  return at ? std::optional(core::nanoseconds(*at) / 1'000'000) : std::nullopt;
+}
+
+insights::SystemAsk samples_in(const ApiCall& call) {
+  const UrlQuery& query = call.query;
   insights::SystemAsk out;
+  out.until = moment_millis(call);
   out.node = std::string(query.value("node").value_or(".*"));
   out.name = std::string(query.value("name").value_or(".*"));
   if (query.value("from")) out.from = number_in(query, "from", 0);
   if (query.value("to")) out.to = number_in(query, "to", 0);
   return out;
+}
+
+// The store of the call; nullptr: `refusal` says why.
+std::unique_ptr<insights::SeriesReader> samples_of_run(ApiDesk& desk, const ApiCall& call,
+                                                       std::string& uid, HttpAnswer& refusal) {
+  const auto at = moment_of(call).value_or(core::WallTime{});
+  if (const auto past = check_moment(at, desk.clock.now()); !past) {
+    refusal = problem(400, "invalid-parameter", past.error().message, "at");
+    return nullptr;
+  }
+  return series_of_run(desk, call, uid, refusal);
+}
+
+std::string told_at(const ApiDesk& desk, const ApiCall& call) {
+  return core::to_rfc3339(moment_of(call).value_or(desk.clock.now()));
 }
 
 bool backwards(const insights::SystemAsk& ask) {
@@ -111,12 +135,12 @@ ValueMap without_stored(const ValueMap& body) {
 }
 
 HttpAnswer show_system(ApiDesk& desk, const ApiCall& call) {
-  insights::SystemAsk ask = samples_in(call.query);
+  insights::SystemAsk ask = samples_in(call);
   if (backwards(ask)) return told_backwards();
   ask.points = number_in(call.query, "points", kUsualSystemPoints);
   ask.most = static_cast<std::size_t>(number_in(call.query, "limit", kUsualSystemSeries));
   HttpAnswer refusal;
-  const auto reader = series_of_run(desk, call, ask.run, refusal);
+  const auto reader = samples_of_run(desk, call, ask.run, refusal);
   if (!reader) return refusal;
   const auto answer = insights::ask_system(*reader, ask);
   if (!answer) return refused_ask(answer.error());
@@ -131,7 +155,7 @@ HttpAnswer show_system(ApiDesk& desk, const ApiCall& call) {
                 {"series", std::move(series)},
                 {"left_out", static_cast<std::int64_t>(answer->left_out)}};
   const std::string meaning = answer->settled ? core::to_json(without_stored(body)) : "";
-  body.emplace_back("as_of", core::to_rfc3339(desk.clock.now()));
+  body.emplace_back("as_of", told_at(desk, call));
   HttpAnswer out{200, core::to_json(body) + "\n"};
   if (answer->settled) let_keep(call.request, meaning, out);
   return out;
@@ -150,7 +174,7 @@ ValueMap core_row(const insights::HeatRow& row, bool cells) {
 
 HttpAnswer show_cores(ApiDesk& desk, const ApiCall& call) {
   insights::CoreAsk ask;
-  ask.of = samples_in(call.query);
+  ask.of = samples_in(call);
   if (!call.query.value("name")) ask.of.name = kCoresAndGpus;
   if (backwards(ask.of)) return told_backwards();
   ask.columns = number_in(call.query, "cols", kUsualCoreColumns);
@@ -159,7 +183,7 @@ HttpAnswer show_cores(ApiDesk& desk, const ApiCall& call) {
   if (agg == "min") ask.value = insights::HeatValue::min;
   if (agg == "max") ask.value = insights::HeatValue::max;
   HttpAnswer refusal;
-  const auto reader = series_of_run(desk, call, ask.of.run, refusal);
+  const auto reader = samples_of_run(desk, call, ask.of.run, refusal);
   if (!reader) return refusal;
   const auto heat = insights::ask_cores(*reader, ask);
   if (!heat) return refused_ask(heat.error());
@@ -175,7 +199,7 @@ HttpAnswer show_cores(ApiDesk& desk, const ApiCall& call) {
                 {"series", heat->tensors},
                 {"left_out", heat->left_out},
                 {"rows", std::move(rows)},
-                {"as_of", core::to_rfc3339(desk.clock.now())}};
+                {"as_of", told_at(desk, call)}};
   if (bytes) return {200, heat_bytes(*heat, std::move(head), false), kColumnsType};
   return {200, core::to_json(Value(std::move(head))) + "\n"};
 }
@@ -186,9 +210,18 @@ ValueList worker_list(const std::map<std::string, std::int64_t>& workers) {
   return out;
 }
 
+// Of a run it is only kept when a node served it first and last: of a moment between, its samples tell.
+std::int64_t newest_of(const insights::NodeSeries& node, bool past) {
+  std::int64_t out = 0;
+  for (const insights::NamedFamilies& one : node.series)
+    for (const insights::FamilyLine& family : one.families) out = std::max(out, family.x_last);
+  return past && out > 0 ? std::min(out, node.node.x_last) : node.node.x_last;
+}
+
 // Metrics with how many series each has, cores, GPUs, and how far samples lie apart.
 ValueMap node_line(const insights::NodeSeries& node,
-                   const std::map<std::string, std::int64_t>& workers, bool gone) {
+                   const std::map<std::string, std::int64_t>& workers, bool gone,
+                   std::int64_t last) {
   std::map<std::string, std::int64_t> metrics;
   ValueList gpus;
   std::int64_t cores = 0;
@@ -209,9 +242,9 @@ ValueMap node_line(const insights::NodeSeries& node,
   return ValueMap{{"node", node.node.name},
                   {"workers", worker_list(workers)},
                   {"from", node.node.x_first},
-                  {"to", node.node.x_last + 1},
+                  {"to", last + 1},
                   {"first", milli_text(node.node.x_first)},
-                  {"last", milli_text(node.node.x_last)},
+                  {"last", milli_text(last)},
                   {"cores", cores},
                   {"gpus", std::move(gpus)},
                   {"interval_ms", interval},
@@ -219,25 +252,42 @@ ValueMap node_line(const insights::NodeSeries& node,
                   {"samples_gone", gone}};
 }
 
+std::vector<insights::WorkerLine> workers_of_run(ApiDesk& desk, const ApiCall& call,
+                                                 insights::SeriesReader& reader,
+                                                 const std::string& run) {
+  const auto at = moment_of(call);
+  if (!at) return reader.workers(run);
+  const auto store = desk.insights.reader();
+  auto line = store ? (*store)->run(run) : std::nullopt;
+  if (!line) return {};
+  auto issues = (*store)->issues_of(run);
+  auto events = (*store)->events_of(run);
+  if (!put_back(*line, issues, events, *at)) return {};
+  return workers_at(reader, *line, *at);
+}
+
 using WorkersOfNodes = std::map<std::string, std::map<std::string, std::int64_t>>;
-WorkersOfNodes workers_of(insights::SeriesReader& reader, const std::string& run) {
+WorkersOfNodes workers_of(ApiDesk& desk, const ApiCall& call, insights::SeriesReader& reader,
+                          const std::string& run) {
   WorkersOfNodes out;
-  for (const insights::WorkerLine& one : reader.workers(run))
+  for (const insights::WorkerLine& one : workers_of_run(desk, call, reader, run))
     if (!one.node.empty()) out[one.node][one.name] = one.rank;
   return out;
 }
 
 HttpAnswer show_nodes(ApiDesk& desk, const ApiCall& call) {
   insights::SystemAsk ask;
+  ask.until = moment_millis(call);
   HttpAnswer refusal;
-  const auto reader = series_of_run(desk, call, ask.run, refusal);
+  const auto reader = samples_of_run(desk, call, ask.run, refusal);
   if (!reader) return refusal;
   const auto nodes = insights::choose_samples(*reader, ask);
   if (!nodes) return refused_ask(nodes.error());
-  WorkersOfNodes workers = workers_of(*reader, ask.run);
+  WorkersOfNodes workers = workers_of(desk, call, *reader, ask.run);
   ValueList items;
   for (const insights::NodeSeries& node : *nodes) {
-    items.push_back(node_line(node, workers[node.node.name], reader->bulk_gone(node.node.owner)));
+    items.push_back(node_line(node, workers[node.node.name], reader->bulk_gone(node.node.owner),
+                              newest_of(node, ask.until.has_value())));
     workers.erase(node.node.name);
   }
   ValueList silent;
@@ -246,19 +296,19 @@ HttpAnswer show_nodes(ApiDesk& desk, const ApiCall& call) {
   if (const auto status = reader->failure(); !status) return problem(status.error());
   return {200, core::to_json(ValueMap{{"items", std::move(items)},
                                       {"without_samples", std::move(silent)},
-                                      {"as_of", core::to_rfc3339(desk.clock.now())}}) +
+                                      {"as_of", told_at(desk, call)}}) +
                    "\n"};
 }
 
 HttpAnswer show_resources(ApiDesk& desk, const ApiCall& call) {
-  insights::SystemAsk ask = samples_in(call.query);
+  insights::SystemAsk ask = samples_in(call);
   if (backwards(ask)) return told_backwards();
   HttpAnswer refusal;
-  const auto reader = series_of_run(desk, call, ask.run, refusal);
+  const auto reader = samples_of_run(desk, call, ask.run, refusal);
   if (!reader) return refusal;
   const auto usage = insights::ask_usage(*reader, ask);
   if (!usage) return refused_ask(usage.error());
-  WorkersOfNodes workers = workers_of(*reader, ask.run);
+  WorkersOfNodes workers = workers_of(desk, call, *reader, ask.run);
   if (const auto status = reader->failure(); !status) return problem(status.error());
   ValueList items;
   for (const insights::UsageLine& line : *usage)
@@ -275,9 +325,9 @@ HttpAnswer show_resources(ApiDesk& desk, const ApiCall& call) {
                              {"p95", line.p95},
                              {"p99", line.p99},
                              {"max", line.max}});
-  return {200, core::to_json(ValueMap{{"items", std::move(items)},
-                                      {"as_of", core::to_rfc3339(desk.clock.now())}}) +
-                   "\n"};
+  return {
+      200,
+      core::to_json(ValueMap{{"items", std::move(items)}, {"as_of", told_at(desk, call)}}) + "\n"};
 }
 
 ApiParameter run_parameter() {
@@ -296,6 +346,7 @@ std::vector<ApiParameter> sample_parameters(bool named) {
   out.push_back(integer_parameter(
       "from", "first millisecond, UTC; the first sample of the run if not given", 0, kLatestMilli));
   out.push_back(integer_parameter("to", "the millisecond behind the last one", 0, kLatestMilli));
+  out.push_back(moment_parameter());
   return out;
 }
 
@@ -334,7 +385,7 @@ std::vector<ApiRoute> system_routes(ApiDesk& desk) {
            ApiRole::viewer,
            "List the nodes of a run, and what their agents have sampled",
            [&desk](const ApiCall& call) { return show_nodes(desk, call); },
-           {run_parameter()},
+           {run_parameter(), moment_parameter()},
            {},
            {{200, "the nodes", "RunNodes"}}},
           {"GET",

@@ -1,9 +1,13 @@
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
 #include <map>
 #include <optional>
 
 #include "app/report/sections.h"
 #include "core/episode.h"
+#include "core/first_signs.h"
+#include "core/issue.h"
 #include "rules/rules.h"
 
 namespace tocsin::app::report {
@@ -133,6 +137,32 @@ Timeline timeline_of(const RunReport& report, const Clock& clock) {
   return out;
 }
 
+// As the API tells them: a cause was named, or another one began at an earlier step and was not over.
+std::vector<bool> which_follow(const RunReport& report) {
+  const auto micros = [](core::WallTime time) {
+    return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
+  };
+  std::vector<std::string> keys;
+  for (const IssueTold& told : report.issues) keys.push_back(core::issue_key(told.first.labels));
+  std::vector<core::IssueSpan> spans;
+  for (std::size_t at = 0; at < report.issues.size(); ++at) {
+    const auto& [first, last, reports] = report.issues[at];
+    core::IssueSpan one;
+    one.key = keys[at];
+    if (first.mode) one.mode = core::to_string(*first.mode);
+    one.attempt = static_cast<std::int64_t>(first.run.attempt);
+    if (!first.shadow) one.step = first.step;
+    one.opened = micros(first.starts_at);
+    if (last.status != core::IssueStatus::firing)
+      one.closed = micros(last.ends_at.value_or(last.time));
+    spans.push_back(one);
+  }
+  std::vector<bool> out = core::preceded(spans);
+  for (std::size_t at = 0; at < out.size(); ++at)
+    out[at] = out[at] || !report.issues[at].first.caused_by.empty();
+  return out;
+}
+
 std::string state_words(const core::RuleStatusEvent& rule) {
   return std::string(core::to_string(rule.status));
 }
@@ -145,8 +175,9 @@ Section issue_section(const RunReport& report) {
     out.add(Paragraph{"No rule found an issue."});
     return out;
   }
-  const auto first = std::find_if(report.issues.begin(), report.issues.end(), [](const auto& one) {
-    return one.first.caused_by.empty() && !one.first.shadow;
+  const std::vector<bool> follows = which_follow(report);
+  const auto first = std::find_if(report.issues.begin(), report.issues.end(), [&](const auto& one) {
+    return !follows[static_cast<std::size_t>(&one - report.issues.data())] && !one.first.shadow;
   });
   if (first != report.issues.end()) {
     out.add(Paragraph{"First sign, at " + place(first->first) + ": " + first->first.summary, true});
@@ -171,7 +202,7 @@ Section issue_section(const RunReport& report) {
     const core::Issue& issue = told.first;
     table.rows.push_back({place(issue), std::string(core::to_string(issue.severity)),
                           issue.rule + (issue.shadow ? " (shadow)" : "") +
-                              (issue.caused_by.empty() ? "" : " (follows)"),
+                              (follows[table.rows.size()] ? " (follows)" : ""),
                           then(told.last), unit_of(issue), issue.summary});
   }
   out.add(std::move(table));

@@ -89,14 +89,12 @@ void CollectStage::started(std::int32_t partition, const Instant& /*now*/) {
   inputs_.insert(partition);
 }
 
-// A collector that stays begins anew too: its rates need a sweep before the next.
 void CollectStage::sample_by(const collectors::Config& config) {
-  auto node = collectors::NodeCollector::open(config, {&telemetry_, &log_, &clock_});
-  if (!node) {
-    log_.warn("agent_not_changed", {{"error", node.error().message}});
+  if (const auto changed = node_->change(config); !changed) {
+    log_.warn("agent_not_changed", {{"error", changed.error().message}});
     return;
   }
-  node_ = std::move(*node);
+  // Those that begin now watch no process yet.
   for (const auto& [uid, run] : runs_) {
     if (run.pid > 0) node_->watch_process(run.pid);
   }

@@ -9,6 +9,7 @@ namespace tocsin::collectors {
 // One collector and its telemetry.
 struct Running {
   std::string name;
+  std::shared_ptr<const CollectorConfig> asked;  // its section; nullptr: it has none
   std::unique_ptr<Collector> collector;
   core::Counter* errors = nullptr;
   core::Histogram* duration = nullptr;
@@ -24,6 +25,7 @@ struct NodeCollector::State {
   std::vector<Running> running;
   Sweep sweep{core::WallTime{}, core::Duration{}};
   std::optional<core::Duration> deadline;
+  bool repaced = false;  // the deadline is one of the interval before
   Counters counters;
   core::NullTelemetry no_telemetry;
   core::NullLog no_log;
@@ -41,6 +43,7 @@ struct NodeCollector::State {
   void add(const CollectorDescriptor& descriptor) {
     Running each;
     each.name = std::string(descriptor.name);
+    each.asked = section_of(each.name, config);
     const CollectorSettings settings = settings_of(descriptor, config);
     each.collector = settings.own->build({config.proc_root, config.sys_root});
     each.every = settings.every;
@@ -52,6 +55,23 @@ struct NodeCollector::State {
     each.last_success = &telemetry().gauge("tocsin_collectors_last_success_timestamp_seconds",
                                            "when this collector last succeeded", labels);
     running.push_back(std::move(each));
+  }
+
+  static std::shared_ptr<const CollectorConfig> section_of(const std::string& name,
+                                                           const Config& in) {
+    const auto found = in.settings.find(name);
+    return found == in.settings.end() ? nullptr : found->second.own;
+  }
+
+  /// nullptr: it does not run, or is told to run otherwise now.
+  [[nodiscard]] Running* same(const CollectorDescriptor& descriptor, const Config& next) {
+    if (next.proc_root != config.proc_root || next.sys_root != config.sys_root) return nullptr;
+    const auto found = std::find_if(running.begin(), running.end(), [&](const Running& one) {
+      return one.collector != nullptr && one.name == descriptor.name;
+    });
+    const bool goes_on = found != running.end() && found->asked == section_of(found->name, next) &&
+                         found->every == settings_of(descriptor, next).every;
+    return goes_on ? &*found : nullptr;
   }
 
   /// Is it this one's turn in the sweep at `time`? Turns that passed meanwhile are skipped.
@@ -112,10 +132,41 @@ core::Result<std::unique_ptr<NodeCollector>> NodeCollector::open(
   return std::unique_ptr<NodeCollector>(new NodeCollector(std::move(state)));
 }
 
+core::Status NodeCollector::change(const Config& config,
+                                   std::span<const CollectorDescriptor> table) {
+  State& state = *state_;
+  std::vector<const CollectorDescriptor*> wanted;
+  for (const std::string& name : config.collectors) {
+    wanted.push_back(find_collector(name, table));
+    if (wanted.back() == nullptr) return core::invalid_argument(unknown_collector(name, table));
+  }
+  std::vector<std::optional<Running>> kept;
+  for (const CollectorDescriptor* descriptor : wanted) {
+    Running* const same = state.same(*descriptor, config);
+    kept.push_back(same == nullptr ? std::nullopt : std::optional(std::move(*same)));
+  }
+  state.running.clear();
+  state.config = config;
+  state.config.interval = std::clamp(config.interval, kShortestInterval, kLongestInterval);
+  state.repaced = state.deadline.has_value();
+  for (std::size_t at = 0; at < wanted.size(); ++at) {
+    if (kept[at]) {
+      state.running.push_back(std::move(*kept[at]));
+    } else {
+      state.add(*wanted[at]);
+    }
+  }
+  return core::ok();
+}
+
 core::Duration NodeCollector::tick(core::WallTime now, core::Duration monotonic, Sink sink) {
   State& state = *state_;
   const core::Duration interval = state.config.interval;
   if (!state.deadline) state.deadline = monotonic;
+  // Not at once: a rate over a moment is noise.
+  if (std::exchange(state.repaced, false))
+    state.deadline =
+        std::max(monotonic, std::min(*state.deadline, state.sweep.monotonic() + interval));
   if (monotonic < *state.deadline) return *state.deadline;
   // The next deadline stays on the grid of the first one; those that passed meanwhile are skipped.
   const auto passed = (monotonic - *state.deadline) / interval;

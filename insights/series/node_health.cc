@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "insights/series/past_samples.h"
 #include "insights/series/system_fold.h"
 
 namespace tocsin::insights {
@@ -78,19 +79,20 @@ void read_series(SeriesReader& reader, std::string_view name,
 }  // namespace
 
 std::optional<NodeHealth> ask_node_health(SeriesReader& reader, const std::string& owner,
-                                          std::int64_t since) {
+                                          const HealthTimes& times) {
   constexpr FamilyKind kKind[] = {FamilyKind::system};
   std::unordered_map<std::int64_t, std::string> texts;
   for (NameLine& line : reader.names(owner, kKind)) texts.emplace(line.hash, std::move(line.text));
   std::unordered_map<std::int64_t, std::vector<FamilyLine>> of;
   reader.all_families(owner, FamilyKind::system, [&](std::int64_t name, FamilyLine&& family) {
-    if (family.rows > 0) of[name].push_back(std::move(family));
+    if (times.until ? cut_samples(reader, *times.until, family) : family.rows > 0)
+      of[name].push_back(std::move(family));
   });
   if (of.empty()) return std::nullopt;
   NodeHealth out;
   for (const auto& [name, families] : of) {
     const auto text = texts.find(name);
-    if (text != texts.end()) read_series(reader, text->second, families, since, out);
+    if (text != texts.end()) read_series(reader, text->second, families, times.since, out);
   }
   return out;
 }

@@ -19,8 +19,14 @@ struct NodeHealth {
   std::optional<double> throttled;  // greatest share of samples in which one GPU was held back
 };
 
-/// `owner`: of ServedNode. Errors from `since` on. nullopt: there are no samples.
+/// What is asked of `owner` (of ServedNode): errors from `since` on; as it was at `until`, if that is given.
+struct HealthTimes {
+  std::int64_t since = 0;
+  std::optional<std::int64_t> until;
+};
+/// nullopt: there are no samples. Where single samples are gone by their age, what was at `until` is as exact as the
+/// buckets that are kept.
 std::optional<NodeHealth> ask_node_health(SeriesReader& reader, const std::string& owner,
-                                          std::int64_t since);
+                                          const HealthTimes& times);
 
 }  // namespace tocsin::insights

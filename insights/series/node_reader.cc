@@ -20,15 +20,21 @@ std::vector<ServedNode> SeriesReader::nodes(const std::string& run) {
 }
 
 std::vector<WorkerLine> SeriesReader::workers(const std::string& run) {
+  // A file that no writer of this version has opened does not have the table.
+  const bool placed =
+      database_->number("SELECT count(*) FROM sqlite_master WHERE name = 'placed'") > 0;
   StoreStatement get = database_->prepare(
       "SELECT coalesce((SELECT text FROM name WHERE run = w.run AND kind = 4 AND hash = w.hash), "
       "''),"
-      " w.rank, w.attempt, w.incarnation, coalesce(w.node, '') FROM worker w WHERE w.run ="
-      " (SELECT id FROM run WHERE uid = ?) ORDER BY w.rank, w.incarnation, w.attempt");
+      " w.rank, w.attempt, w.incarnation, coalesce(w.node, ''), " +
+      std::string(placed ? "(SELECT said FROM placed WHERE worker = w.id)" : "NULL") +
+      " FROM worker w WHERE w.run = (SELECT id FROM run WHERE uid = ?)"
+      " ORDER BY w.rank, w.incarnation, w.attempt");
   get.bind(1, std::string_view(run));
   std::vector<WorkerLine> out;
   while (get.next()) {
-    WorkerLine one{get.text(0), get.integer(1), get.integer(2), get.integer(3), get.text(4)};
+    WorkerLine one{get.text(0),    get.integer(1), get.integer(2),
+                   get.integer(3), get.text(4),    get.maybe(5)};
     if (one.name.empty()) one.name = "worker_" + std::to_string(one.rank);
     out.push_back(std::move(one));
   }
@@ -43,6 +49,15 @@ std::vector<ServedNode> SeriesReader::all_nodes() {
   std::vector<ServedNode> out;
   while (get.next()) out.push_back({get.text(0), get.text(1), 0, 0});
   return out;
+}
+
+bool SeriesReader::sampled_by(const std::string& owner, std::int64_t until) {
+  StoreStatement get = database_->prepare(
+      "SELECT EXISTS(SELECT 1 FROM family WHERE run = (SELECT id FROM run WHERE uid = ?) AND kind "
+      "= "
+      "5 AND rows > 0 AND x_first <= ?)");
+  get.bind(1, std::string_view(owner)).bind(2, until);
+  return get.next() && get.integer(0) != 0;
 }
 
 std::vector<PlacedWorker> SeriesReader::placed_workers() {

@@ -55,6 +55,7 @@ void SeriesWriter::forget_run(std::int64_t id) {
         "DELETE FROM sequence WHERE worker IN (SELECT id FROM worker WHERE run = ?)",
         "DELETE FROM frames_heard WHERE worker IN (SELECT id FROM worker WHERE run = ?)",
         "DELETE FROM lost WHERE worker IN (SELECT id FROM worker WHERE run = ?)",
+        "DELETE FROM placed WHERE worker IN (SELECT id FROM worker WHERE run = ?)",
         "DELETE FROM open WHERE worker IN (SELECT id FROM worker WHERE run = ?)",
         "DELETE FROM run_node WHERE run = ?", "DELETE FROM run_node WHERE node = ?",
         "DELETE FROM worker WHERE run = ?", "DELETE FROM run WHERE id = ?"}) {

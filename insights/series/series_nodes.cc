@@ -44,10 +44,11 @@ void SeriesWriter::write_links() {
   }
 }
 
-void SeriesWriter::set_node(const SegmentOf& of, std::string_view node) {
+void SeriesWriter::set_node(const SegmentOf& of, std::string_view node, std::int64_t said) {
   const std::int64_t worker = segment(of);
   begin();
   do_->put_node.bind(1, node).bind(2, worker).run();
+  do_->put_placed.bind(1, worker).bind(2, said).run();
   changed_.insert(of.run);
 }
 

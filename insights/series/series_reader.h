@@ -85,6 +85,8 @@ struct WorkerLine {
   std::string name;
   std::int64_t rank = 0, attempt = 0, incarnation = 0;
   std::string node;  // empty: it has not said
+  std::optional<std::int64_t>
+      said;  // when it first did, milliseconds, UTC; nullopt: it is not known
 };
 
 /// A worker of a run on the node that it told.
@@ -157,6 +159,8 @@ class SeriesReader {
   std::vector<WorkerLine> workers(const std::string& run);
   /// Every node whose agent has sent samples, by name; without when it served whom.
   std::vector<ServedNode> all_nodes();
+  /// Whether a sample of the node (ServedNode::owner) had come by `until`: milliseconds, UTC.
+  bool sampled_by(const std::string& owner, std::int64_t until);
   /// The workers of all runs that have told their node, in order of run and rank.
   std::vector<PlacedWorker> placed_workers();
   /// By hash; of a kind of names as the table has it.

@@ -81,6 +81,11 @@ CREATE TABLE IF NOT EXISTS bad_chunk(family INTEGER, x0 INTEGER, x1 INTEGER, row
   PRIMARY KEY(family, x0)) STRICT, WITHOUT ROWID;
 )sql";
 
+// When a worker first said where it is. A file of any version gets the table when a writer opens it.
+constexpr const char* kPlaced = R"sql(
+CREATE TABLE IF NOT EXISTS placed(worker INTEGER PRIMARY KEY, said INTEGER) STRICT;
+)sql";
+
 // A file of version 3 keeps its curves: its topics may have dropped them.
 constexpr std::int64_t kWithoutHistograms = 3;
 constexpr const char* kHistogramsToo = R"sql(
@@ -133,6 +138,7 @@ core::Status prepare_series(StoreDatabase& database) {
     database.run(kSeriesTables);
     database.run(kLosses);
     database.run(kAged);
+    database.run(kPlaced);
     database.run(("PRAGMA application_id = " + std::to_string(kSeriesStoreId)).c_str());
     database.run(("PRAGMA user_version = " + std::to_string(kSeriesVersion)).c_str());
     database.run("COMMIT");
@@ -145,6 +151,7 @@ core::Status prepare_series(StoreDatabase& database) {
     database.run(kHistogramsToo);
     database.run(kLosses);
     database.run(kAged);
+    database.run(kPlaced);
     database.run(("PRAGMA user_version = " + std::to_string(kSeriesVersion)).c_str());
     database.run("COMMIT");
     return database.failure();
@@ -155,6 +162,7 @@ core::Status prepare_series(StoreDatabase& database) {
                                                             std::to_string(kSeriesVersion)};
   database.run(kLosses);
   database.run(kAged);
+  database.run(kPlaced);
   return database.failure();
 }
 

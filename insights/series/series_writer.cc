@@ -127,6 +127,7 @@ SeriesWriter::SeriesWriter(std::unique_ptr<StoreDatabase> database, std::unique_
       "INSERT INTO run_node VALUES (?,?,?,?) ON CONFLICT(run, node) DO UPDATE SET x_first ="
       " min(x_first, excluded.x_first), x_last = max(x_last, excluded.x_last)");
   do_->put_node = made("UPDATE worker SET node = ? WHERE id = ?");
+  do_->put_placed = made("INSERT OR IGNORE INTO placed VALUES (?,?)");
   do_->get_open = made("SELECT data FROM open WHERE worker = ? AND what = ?");
   do_->put_open = made("INSERT OR REPLACE INTO open VALUES (?,?,?)");
   do_->put_histogram = made("INSERT OR REPLACE INTO histogram VALUES (?,?,?)");

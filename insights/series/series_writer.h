@@ -88,8 +88,8 @@ class SeriesWriter {
                                                               std::int64_t kind);
   /// The node (node_owner.h) served workers of the run at `x`, milliseconds.
   void link_node(const core::RunUid& run, const core::RunUid& node, std::int64_t x);
-  /// The node that a worker says it is on.
-  void set_node(const SegmentOf& of, std::string_view node);
+  /// The node that a worker says it is on, and when it first said so: milliseconds, UTC.
+  void set_node(const SegmentOf& of, std::string_view node, std::int64_t said);
   /// What a fold has begun and goes on with when the store is opened again; empty: nothing.
   std::string open_of(const SegmentOf& of, OpenKind what);
   void keep_open(const SegmentOf& of, OpenKind what, std::string_view bytes);

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "insights/series/past_samples.h"
 #include "insights/series/series_query.h"
 #include "insights/series/system_fold.h"
 
@@ -59,6 +60,13 @@ std::int64_t kept_level_of(const std::vector<NodeSeries>& nodes, std::int64_t fr
   return level;
 }
 
+// False: the node had not served the run yet.
+bool cut_node(const SystemAsk& ask, ServedNode& node) {
+  if (!ask.until) return true;
+  node.x_last = std::min(node.x_last, *ask.until);
+  return node.x_first <= node.x_last;
+}
+
 SampleRange aligned(SampleRange range, std::int64_t level) {
   const std::int64_t width = std::int64_t{1} << level;
   return {range.from / width * width, (range.to + width - 1) / width * width};
@@ -98,7 +106,7 @@ core::Result<std::vector<NodeSeries>> choose_samples(SeriesReader& reader, const
   constexpr FamilyKind kKind[] = {FamilyKind::system};
   std::vector<NodeSeries> out;
   for (ServedNode& node : reader.nodes(ask.run)) {
-    if (!(*fits_node)(node.name)) continue;
+    if (!(*fits_node)(node.name) || !cut_node(ask, node)) continue;
     NodeSeries one{std::move(node), {}};
     std::unordered_map<std::int64_t, std::size_t> place;
     for (NameLine& line : reader.names(one.node.owner, kKind)) {
@@ -107,12 +115,12 @@ core::Result<std::vector<NodeSeries>> choose_samples(SeriesReader& reader, const
       one.series.push_back({std::move(line), {}});
     }
     if (!place.empty()) {
-      reader.all_families(one.node.owner, FamilyKind::system,
-                          [&](std::int64_t name, FamilyLine&& family) {
-                            const auto at = place.find(name);
-                            if (at != place.end())
-                              one.series[at->second].families.push_back(std::move(family));
-                          });
+      reader.all_families(
+          one.node.owner, FamilyKind::system, [&](std::int64_t name, FamilyLine&& family) {
+            const auto at = place.find(name);
+            if (at != place.end() && (!ask.until || cut_samples(reader, *ask.until, family)))
+              one.series[at->second].families.push_back(std::move(family));
+          });
     }
     std::erase_if(one.series, [](const NamedFamilies& series) { return series.families.empty(); });
     for (NamedFamilies& series : one.series)

@@ -20,7 +20,8 @@ struct SystemAsk {
   std::string name = ".*";               // the same, of a series with its labels
   std::optional<std::int64_t> from, to;  // [from, to); not given: when the nodes served the run
   std::int64_t points = 600;
-  std::size_t most = 64;  // series
+  std::size_t most = 64;              // series
+  std::optional<std::int64_t> until;  // as it was at that moment, without what came later
 };
 
 /// The series of one node that are asked for, in the order of cores and devices.

@@ -16,6 +16,7 @@ namespace tocsin::insights {
 namespace {
 
 constexpr std::int64_t kNanosOfAMicro = 1000;
+constexpr std::int64_t kNanosOfAMilli = 1'000'000;
 constexpr double kNanosOfASecond = 1e9;
 constexpr std::size_t kDimBytes = 8;
 
@@ -152,7 +153,7 @@ void fold_frame(const core::FrameView& frame, const core::FrameBody& body, Serie
   const auto* names = std::get_if<core::Dictionary>(&body);
   if (told != nullptr && told->event == core::LifecycleEvent::start && !told->node.empty()) {
     into.heard(header.run, header.time / kNanosOfAMicro);
-    return into.set_node(segment, told->node);
+    return into.set_node(segment, told->node, header.time / kNanosOfAMilli);
   }
   if (!rows && names == nullptr) return;
   into.heard(header.run, header.time / kNanosOfAMicro);

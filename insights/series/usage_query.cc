@@ -54,7 +54,8 @@ UsageLine usage_of(SeriesReader& reader, const NodeSeries& node, const NamedFami
   out.what = form.what;
   out.unit = form.unit;
   const std::int64_t lo = ask.from.value_or(node.node.x_first);
-  const std::int64_t hi = ask.to.value_or(node.node.x_last + 1);
+  std::int64_t hi = ask.to.value_or(node.node.x_last + 1);
+  if (ask.until) hi = std::min(hi, *ask.until + 1);
   UsageReading reading;
   for (const FamilyLine& family : one.families) {
     if ((exactly && family.least_level(lo) == 0) || family.k0 < 0) {

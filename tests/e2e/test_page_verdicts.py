@@ -15,7 +15,7 @@ def test_only_who_may_says_what_an_issue_was_worth(job, browser):
     page = opened(browser, one)
     assert "Nobody has said so far." in page.inner_text("#feedback")
     page.click("#feedback button:text-is('Noise')")
-    assert "This needs a token with the role operator (http.auth.tokens)." in page.inner_text("#feedback")
+    page.wait_for_selector("#feedback >> text=This needs a token with the role operator (http.auth.tokens).")
     assert page.locator("#feedback form.deed").count() == 0
     assert asked(one.server, "/api/v1" + one.path)["verdict"] is None
 

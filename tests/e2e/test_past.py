@@ -120,7 +120,7 @@ def test_deliveries_are_those_that_had_been_tried(told):
 
 
 @pytest.mark.parametrize(("path", "word"), [
-    ("/api/v1/nodes", "/system"), ("/api/v1/groups", "what holds now"),
+    ("/api/v1/nodes/n1/agent", "/api/v1/commands?node="), ("/api/v1/groups", "what holds now"),
     ("/api/v1/runs/{uid}/rules", "last status"), ("/api/v1/runs/{uid}/names", "as it is now"), ("/api/v1/status", "as it is now")])
 def test_what_is_not_kept_by_time_says_so(told, path, word):
     one, uid, _, first, _ = told
@@ -179,7 +179,7 @@ def test_the_page_shows_the_past_and_leads_back(told, browser, width, theme):
     page.click("nav.bar a:text-is('Runs')")
     page.wait_for_selector("[aria-label=runs] li >> text=running")
     pictured(page, f"past-runs-{width}-{theme}")
-    page.click("nav.bar a:text-is('Fleet')")
+    page.click("nav.bar a:text-is('System')")
     page.wait_for_selector("text=This screen is only told as it is now.")
     page.go_back()
     page.click("[aria-label=runs] li a >> nth=0")

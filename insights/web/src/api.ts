@@ -42,7 +42,7 @@ export interface Issue {
 export interface WaitingStop { command_id: string; state: string; run: string; reason: string }
 export interface IssuePage {
   issue: Issue; deliveries: Delivery[]; evidence: Evidence | null; run: RunRow | null; stop: Stop | null; changes: ChangeRow[];
-  issues_of_run: IssueRow[]; as_of: string; verdict: Verdict | null; notes: Note[];
+  issues_of_run: IssueRow[]; earlier: IssueRow[]; as_of: string; verdict: Verdict | null; notes: Note[];
 }
 export interface Verdict { verdict: "useful" | "noise" | "known"; by: string; at: string; note: string | null }
 export interface Note { id: string; by: string; at: string; text: string }

@@ -18,7 +18,7 @@ import { moment } from "./past";
 
 // Screens of what the API only tells as it is now.
 const only_now = (room: string, second: string | undefined) =>
-  ["system", "fleet", "compare"].includes(room) || (room === "runs" && second !== undefined && second !== "history");
+  ["system", "compare"].includes(room) || (room === "runs" && second !== undefined && !["history", "nodes"].includes(second));
 
 function Screen() {
   const parts = place.value.path.split("/").filter(Boolean).map(decodeURIComponent);

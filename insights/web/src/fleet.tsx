@@ -4,6 +4,8 @@ import { ask, type IssueRow, type RunRow } from "./api";
 import { short } from "./chart";
 import { ago, Asked, IssueLink, Link, Panel, Severity } from "./parts";
 import { place, set_query } from "./place";
+import { moment } from "./past";
+import { OnlyNow } from "./then";
 import { outcome_words } from "./runs";
 import { WideTable } from "./wide_table";
 
@@ -19,6 +21,7 @@ interface Fleet { by: string; items: Row[]; median: Median; labels: string[] }
 interface FleetNode { node: Row; median: Median; runs: RunRow[]; issues: { run: string | null; job: string | null; issue: IssueRow }[] }
 
 const percent = (share: number | null) => (share === null ? null : `${Math.round(100 * share)} %`);
+const runs_words = () => (moment.value ? "Runs then" : "Runs now");
 const node_path = (name: string) => `/fleet/${encodeURIComponent(name)}`;
 const some = (parts: (string | false | null)[]) => parts.filter(Boolean).join(" · ");
 
@@ -66,7 +69,7 @@ export function FleetScreen() {
             <span class="dim">Seven days. Median of failed runs: {short(median.failed_runs)}, of issues: {short(median.issues)}.</span></p>
           {items.length === 0 ? <p>No node is known yet. An agent runs in <code>tocsin up</code>, and on other nodes as <code>tocsin collect</code>.</p> :
             <Panel title={by === "node" ? `Nodes ${items.length}` : `Runs by ${by}`}><WideTable label="fleet" kind="rules">
-              <thead><tr><th scope="col">{by === "node" ? "Node" : by}</th><th scope="col">Failed runs</th><th scope="col">Issues</th><th scope="col">Runs now</th>
+              <thead><tr><th scope="col">{by === "node" ? "Node" : by}</th><th scope="col">Failed runs</th><th scope="col">Issues</th><th scope="col">{runs_words()}</th>
                 {by === "node" ? <><th scope="col">Load</th><th scope="col">GPU errors</th><th scope="col">Last heard</th><th scope="col">Interval</th></> : <th scope="col">Nodes</th>}</tr></thead>
               <tbody>{items.map((row) => <Line key={row.name} row={row} by={by} median={median} />)}</tbody></WideTable>
               <p class="dim">Failed: ended as failed, lost or stopped by a rule. Red: two failed runs or more, and more than twice the median{by === "node" && "; XIDs or uncorrected ECC errors"}.</p></Panel>}
@@ -86,14 +89,14 @@ export function FleetNodeScreen({ name }: { name: string }) {
           <dl class="facts">
             <div class="fact"><dt>Failed runs, 7 days</dt><dd class={node.stands_out ? "bad" : ""}>{node.failed_runs} of {node.runs} · median {short(median.failed_runs)}</dd></div>
             <div class="fact"><dt>Issues, 7 days</dt><dd>{node.issues} · median {short(median.issues)}</dd></div>
-            <div class="fact"><dt>Runs now</dt><dd>{node.runs_now}</dd></div>
+            <div class="fact"><dt>{runs_words()}</dt><dd>{node.runs_now}</dd></div>
             {node.agent ? <>
               <div class="fact"><dt>Load</dt><dd>{node.agent.silent ? "silent" : load_words(node.agent)}</dd></div>
               <div class="fact"><dt>GPU errors, 7 days</dt><dd class={is_broken(node.agent) ? "bad" : ""}>{fault_words(node.agent)}</dd></div>
               <div class="fact"><dt>Agent</dt><dd class={node.agent.silent ? "bad" : ""}>heard {ago(node.agent.heard_at)}{node.agent.interval_ms !== null && `, every ${short(node.agent.interval_ms / 1000)} s`}</dd></div>
             </> : <div class="fact"><dt>Agent</dt><dd>has sent no samples</dd></div>}
           </dl>
-          {node.agent && <AgentPanel node={name} />}
+          {node.agent && <OnlyNow what="What its agent is told to sample is"><AgentPanel node={name} /></OnlyNow>}
           <Panel title={`Runs ${node.runs}`}>{runs.length === 0 ? <p>None within seven days.</p> :
             <ul class="lines">{runs.map((run) => <li key={run.uid}><Link to={`/runs/${run.uid}/nodes?node=${encodeURIComponent(name)}`}>{run.job || "no job name"} {run.uid.slice(0, 8)}</Link> <span class="dim">{outcome_words(run)} · {ago(run.heard_at)}</span></li>)}</ul>}
             {node.runs > runs.length && <p class="dim">Only the newest {runs.length} are shown.</p>}</Panel>

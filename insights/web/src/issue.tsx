@@ -4,7 +4,6 @@ import { Act } from "./act";
 import { ask, type Evidence, type Issue, type IssuePage, type IssueRow } from "./api";
 import { CurvePanel } from "./curves";
 import { Feedback } from "./feedback";
-import { begun_before } from "./first_signs";
 import { Asked, Command, IssueLink, issue_path, Link, Moment, Panel, Severity } from "./parts";
 import { before } from "./past";
 import { ReplayPanel } from "./replay";
@@ -48,21 +47,27 @@ function Where({ issue, evidence }: { issue: Issue; evidence: Evidence | null })
   );
 }
 
+// "3 of the 12 tensors that the rule checked at this step were affected.": units are named "tensor=…", "metric=…".
+function affected_words({ hit, evaluated, worst }: NonNullable<Evidence["affected"]>): string {
+  const kind = /^(tensor|metric|layer|worker|node|device)=/.exec(worst[0]?.unit ?? "")?.[1];
+  const all = `${evaluated} ${kind ? `${kind}s that the rule checked at this step` : "that the rule checked at this step"}`;
+  return `${hit === evaluated ? `All ${all}` : `${hit} of the ${all}`} ${hit === 1 ? "was" : "were"} affected.`;
+}
+
 function Measured({ evidence }: { evidence: Evidence | null }) {
   if (!evidence?.observed) return null;
   const { observed, operator, threshold, affected } = evidence;
   return (
     <p>{observed.name} was <b>{String(observed.value)}</b>{threshold && <>; the rule fires when it is {operator} <b>{String(threshold.value)}</b></>}.
-      {affected && affected.evaluated > 1 && ` ${affected.hit} of ${affected.evaluated} were affected.`}</p>
+      {affected && affected.evaluated > 1 && ` ${affected_words(affected)}`}</p>
   );
 }
 
-function Chain({ issue, issues }: { issue: Issue; issues: IssueRow[] }) {
+function Chain({ issue, issues, earlier: begun }: { issue: Issue; issues: IssueRow[]; earlier: IssueRow[] }) {
   const causes = issue.caused_by.map((cause) =>
     issues.find((one) => one.key === cause.key) ?? null);
-  const earlier = issue.caused_by.length > 0 || issue.starts_at === null ? [] :
-    begun_before({ ...issue, attempt: issue.run?.attempt ?? 0, starts_at: issue.starts_at }, issues).sort(by_step);
-  const others = issues.filter((one) => one.key !== issue.key && !earlier.includes(one) &&
+  const earlier = issue.caused_by.length > 0 ? [] : begun;
+  const others = issues.filter((one) => one.key !== issue.key && !earlier.some((other) => other.key === one.key && other.episode === one.episode) &&
     !issue.caused_by.some((cause) => cause.key === one.key)).sort(by_step);
   return (
     <Panel title="First sign" id="first-sign">
@@ -136,7 +141,7 @@ export function IssueScreen({ issue_key, episode }: { issue_key: string; episode
               <Feedback answer={answer} />
               <Next answer={answer} />
               {answer.run && <ReplayPanel issue={answer.issue} run={answer.run.uid} />}</OnlyNow>
-            <Chain issue={answer.issue} issues={answer.issues_of_run} />
+            <Chain issue={answer.issue} issues={answer.issues_of_run} earlier={answer.earlier} />
             <Panel title="Why it was reported"><Measured evidence={answer.evidence} />{answer.issue.description && <p>{answer.issue.description}</p>}</Panel>
           </div>
         </div>

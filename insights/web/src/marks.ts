@@ -1,7 +1,6 @@
 // What happened at a step, as signs on every chart: which kinds there are, which are shown, and where a click leads.
 import type { AttemptRow, ChangeRow, IssueRow, Stop } from "./api";
 import { hardware_marks, type HardwareRow } from "./hardware";
-import { is_first_sign } from "./first_signs";
 import { then_link } from "./past";
 import { go, place, set_query } from "./place";
 
@@ -44,7 +43,7 @@ export function marks_of({ uid, issues, stop, changes, hardware = [] }: Happened
     if (signed.has(one.step!)) continue;  // many at one step are one place
     signed.add(one.step!);
     const sign = one.severity === "warning" || one.severity === "info";
-    out.push({ x: one.step!, kind: sign ? "sign" : "alarm", text: `step ${one.step}: ${is_first_sign(one, issues) ? "first sign, " : ""}${one.summary}`, to: issue_page(one) });
+    out.push({ x: one.step!, kind: sign ? "sign" : "alarm", text: `step ${one.step}: ${one.first_sign ? "first sign, " : ""}${one.summary}`, to: issue_page(one) });
   }
   if (stop?.step != null) out.push({ x: stop.step, kind: "stop", text: `step ${stop.step}: run ${stop.state.replaceAll("_", " ")}`, to: history });
   const saved = stop?.checkpoint;

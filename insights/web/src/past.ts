@@ -4,7 +4,7 @@ import { place, set_query } from "./place";
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 // What the API tells as it was.
-const TOLD = /^\/(runs|issues|deliveries|commands|silences|runs\/[^/?]+|runs\/[^/?]+\/(history|series|hardware)|issues\/[^/?]+\/[^/?]+)(\?|$)/;
+const TOLD = /^\/(runs|issues|deliveries|commands|silences|nodes|nodes\/[^/?]+|runs\/[^/?]+|runs\/[^/?]+\/(history|series|hardware|nodes|system|system\/heatmap|resources)|issues\/[^/?]+\/[^/?]+)(\?|$)/;
 
 // RFC 3339; null: the page shows now.
 export const moment = computed(() => {

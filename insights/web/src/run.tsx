@@ -2,7 +2,6 @@
 import { ask, type HistoryLine, type RunPage, type RunRow } from "./api";
 import { CapturePanel } from "./capture";
 import { CurvePanel } from "./curves";
-import { is_first_sign } from "./first_signs";
 import { Headline } from "./headline";
 import { JobTimesPanel, OperationsPanel } from "./job_times";
 import { Asked, IssueLink, Link, Moment, Panel, Severity } from "./parts";
@@ -26,7 +25,7 @@ export function RunScreen({ uid }: { uid: string }) {
           {answer.issues.length === 0 ? <p class="good">None.</p> :
             <ul class="lines">{answer.issues.map((one) => (
               <li key={`${one.key}/${one.episode}`}><Severity of={one.severity} /> <IssueLink issue={one} />
-                <span class="dim"> {one.status === "firing" ? "firing" : "over"}{is_first_sign(one, answer.issues) && ", first sign"}</span></li>))}</ul>}
+                <span class="dim"> {one.status === "firing" ? "firing" : "over"}{one.first_sign && ", first sign"}</span></li>))}</ul>}
         </Panel>
         <div class="columns"><Done stop={answer.stop} /><Told deliveries={answer.deliveries} /></div>
         <OnlyNow what="Captures, traces, times of operations and use of the nodes are"><CapturePanel run={answer.run} />

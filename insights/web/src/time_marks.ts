@@ -2,7 +2,6 @@
 import { restart_times } from "./attempts";
 import { clock_words } from "./clock";
 import { hardware_times } from "./hardware";
-import { is_first_sign } from "./first_signs";
 import type { Happened, Mark, MarkKind } from "./marks";
 
 const NEAR = 1000;  // ms: what is of one kind within them is one mark
@@ -18,7 +17,7 @@ export function time_marks({ uid, issues, stop, changes, attempts = [], hardware
   };
   for (const one of [...issues].sort((a, b) => Date.parse(a.starts_at) - Date.parse(b.starts_at) || (a.first_sign ? -1 : 1))) {
     const sign = one.severity === "warning" || one.severity === "info";
-    add(one.starts_at, sign ? "sign" : "alarm", `${is_first_sign(one, issues) ? "first sign, " : ""}${one.summary}`, `/issues/${encodeURIComponent(one.key)}/${one.episode}`);
+    add(one.starts_at, sign ? "sign" : "alarm", `${one.first_sign ? "first sign, " : ""}${one.summary}`, `/issues/${encodeURIComponent(one.key)}/${one.episode}`);
   }
   if (stop) add(stop.requested_at, "stop", `stop asked, ${stop.state.replaceAll("_", " ")}${stop.step === null ? "" : ` at step ${stop.step}`}`, history);
   for (const one of changes) add(one.time, one.kind === "setting" ? "setting" : "capture", `${one.text} from step ${one.step} on${one.by ? `, asked by ${one.by}` : ""}`, history);

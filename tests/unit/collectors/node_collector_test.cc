@@ -120,6 +120,94 @@ TEST_F(NodeCollectorTest, LateCallsMakeNoBurstAndKeepTheGrid) {
   EXPECT_EQ(node->counters().skipped, 4U);
 }
 
+// What it sends is how often it was asked: one that begins anew sends 1.
+struct Counting final : Collector {
+  explicit Counting(const Roots&) {}
+  Series series{"counting", true};
+  double asked = 0;
+  core::Status collect(Sweep& sweep) override {
+    sweep.add(series, ++asked);
+    return core::ok();
+  }
+};
+const CollectorDescriptor kChanged[] = {
+    {.name = "counting", .help = "", .gathers = {}, .read = &without_keys<Counting>},
+    {.name = "steady", .help = "", .gathers = {}, .read = &read_steady}};
+
+class ChangedCollectorTest : public NodeCollectorTest {
+ protected:
+  void SetUp() override {
+    config.interval = 10s;
+    config.collectors = {"counting"};
+    auto opened = NodeCollector::open(config, {nullptr, &log, &clock}, kChanged);
+    ASSERT_TRUE(opened);
+    node = std::move(*opened);
+  }
+  void steady_sends(double value) {
+    auto own = std::make_shared<SteadyConfig>();
+    own->value = value;
+    config.settings["steady"] = {0s, own};
+  }
+  Config config;
+};
+
+TEST_F(ChangedCollectorTest, OneThatStaysGoesOnAndOneThatIsNewBegins) {
+  EXPECT_THAT(at(10s), ElementsAre(1));
+  EXPECT_THAT(at(20s), ElementsAre(2));
+  config.collectors = {"steady", "counting"};
+  ASSERT_TRUE(node->change(config, kChanged));
+  EXPECT_THAT(at(30s), ElementsAre(2, 3));
+  EXPECT_EQ(node->counters().sweeps, 3U) << "they count since the agent began";
+  config.collectors = {"steady"};
+  ASSERT_TRUE(node->change(config, kChanged));
+  EXPECT_THAT(at(40s), ElementsAre(2));
+  config.collectors = {"counting"};
+  ASSERT_TRUE(node->change(config, kChanged));
+  EXPECT_THAT(at(50s), ElementsAre(1)) << "it was away";
+}
+
+TEST_F(ChangedCollectorTest, OneWhoseOwnSettingsChangedBeginsAnew) {
+  config.collectors = {"counting", "steady"};
+  steady_sends(4);
+  ASSERT_TRUE(node->change(config, kChanged));
+  EXPECT_THAT(at(10s), ElementsAre(1, 4));
+  steady_sends(5);
+  ASSERT_TRUE(node->change(config, kChanged));
+  EXPECT_THAT(at(20s), ElementsAre(2, 5));
+  config.proc_root = "/elsewhere";
+  ASSERT_TRUE(node->change(config, kChanged));
+  EXPECT_THAT(at(30s), ElementsAre(1, 5)) << "its files are others";
+}
+
+TEST_F(ChangedCollectorTest, TheNextSweepComesWithinTheNewIntervalOfTheOneBefore) {
+  at(10s);
+  config.interval = 1s;
+  ASSERT_TRUE(node->change(config, kChanged));
+  EXPECT_THAT(at(10400ms), IsEmpty()) << "a rate over a moment is noise";
+  EXPECT_EQ(next, 11s);
+  EXPECT_THAT(at(11s), ElementsAre(2));
+  config.interval = 30s;
+  ASSERT_TRUE(node->change(config, kChanged));
+  EXPECT_THAT(at(11500ms), IsEmpty());
+  EXPECT_EQ(next, 12s) << "the deadline that stood comes first";
+  EXPECT_THAT(at(12s), ElementsAre(3));
+  EXPECT_EQ(next, 42s);
+  EXPECT_THAT(at(35s), IsEmpty());
+  config.interval = 1s;
+  ASSERT_TRUE(node->change(config, kChanged));
+  EXPECT_THAT(at(36s), ElementsAre(4)) << "it was due long ago";
+  EXPECT_EQ(node->counters().skipped, 0U);
+}
+
+TEST_F(ChangedCollectorTest, OneThatThisBuildDoesNotHaveChangesNothing) {
+  at(10s);
+  config.collectors = {"steady", "countin"};
+  const auto refused = node->change(config, kChanged);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("counting"));
+  EXPECT_THAT(at(20s), ElementsAre(2));
+}
+
 TEST_F(NodeCollectorTest, AWallClockThatJumpsChangesNothing) {
   at(10s);
   wall = 1h;
