@@ -101,8 +101,12 @@ class IncidentChecker {
           })) {
         continue;
       }
-      const bool some = std::any_of(last->issues.begin(), last->issues.end(),
-                                    [&](const auto& one) { return fires.contains(one.issue_key); });
+      // The last message leaves out what was silenced just then.
+      const bool some =
+          std::any_of(messages.begin(), messages.end(), [&](const Notification* told) {
+            return std::any_of(told->issues.begin(), told->issues.end(),
+                               [&](const auto& one) { return fires.contains(one.issue_key); });
+          });
       const bool owed = std::any_of(last->issues.begin(), last->issues.end(), [&](const auto& one) {
         return is_silent(one.issue, world_.now());
       });
