@@ -1,0 +1,221 @@
+"""U24: curves by step, by time, by time since the start and by epoch, chosen in the address; compared with NumPy over the logged frames."""
+import datetime
+import re
+import time
+
+import numpy
+import pytest
+
+from tests.e2e.test_complaints import base_of
+from tests.e2e.test_curves import asked
+from tests.e2e.test_fleet import CONFIG
+from tests.support import axe, journal, narrow
+from tests.support.hook_support import wait_for
+from tests.support.issues import issue_record
+from tests.support.program import ROOT, Server
+from tocsin import wire
+
+RUN, BARE = (wire.run_uid("", name) for name in ("paced", "bare"))
+SECOND = 1_000_000_000
+SEED = 20261128
+EPOCHS = {0: 0, 30: 1, 70: 2, 110: 3}  # logged at these steps
+# attempt: (its steps, seconds after the begin when its first step begins)
+ATTEMPTS = {1: (numpy.arange(0, 80), 1.0), 2: (numpy.arange(50, 140), 60.0)}
+ALARM, REPLACED = 100, 70  # steps of alarms of attempts 2 and 1
+PLOT = "[data-name=loss] .plot"
+
+
+def ends_of(number):
+    """Milliseconds after the begin at which the steps of an attempt ended: no two steps take the same time."""
+    steps, first = ATTEMPTS[number]
+    took = numpy.random.default_rng(SEED + number).integers(300, 900, len(steps)) * (1 + (steps > 110))
+    return first * 1000 + numpy.cumsum(took)
+
+
+def held():
+    """Milliseconds after the begin of each step of the run: what attempt 2 did again is attempt 2's."""
+    return numpy.concatenate([ends_of(1)[:50], ends_of(2)])
+
+
+def frames_of(run, number, begin, clocked):
+    steps, first = ATTEMPTS[number]
+    sequence = 0
+
+    def head(step, millis):
+        nonlocal sequence
+        sequence += 1
+        return wire.header(run, worker="worker_0", rank=0, world_size=1, attempt=number, incarnation=number, step=step, global_step=step,
+                           time=begin + int(millis) * 1_000_000, sequence=sequence)
+    names = ["loss", *(["epoch"] if clocked else [])]
+    yield wire.encode_dictionary(head(0, 0), [{"type": 4, "name": "worker_0"}, *({"type": 2, "dtype": 2, "role": wire.ROLES["loss" if name == "loss" else "metric"], "name": name} for name in names)])
+    yield wire.encode_lifecycle(head(0, first * 1000 - 500), {"event": "start", "job": "paced" if clocked else "bare", "launch": f"l{number}", "node": "n1", "labels": {}, "worker": "worker_0"})
+    began = first * 1000
+    for step, end in zip(steps.tolist(), ends_of(number).tolist()):
+        if clocked:
+            yield wire.encode_frame(head(step, end), wire.STEP_END, [{"step": step, "global_step": step, "start": begin + int(began) * 1_000_000, "end": begin + int(end) * 1_000_000}])
+        began = end
+        logged = [("loss", 1.0 / (1 + step)), *([("epoch", EPOCHS[step])] if clocked and step in EPOCHS else [])]
+        yield wire.encode_frame(head(step, end), wire.SCALAR, [{"name": wire.xxh64(name), "step": step, "global_step": step, "time": begin + int(end) * 1_000_000,
+                                                                 "value": float(value), "meta": 5 << 8} for name, value in logged])
+    yield wire.encode_lifecycle(head(int(steps[-1]), end + 100), {"event": "end", "outcome": "failed" if number == 1 else "completed", "exit_code": 3 if number == 1 else 0})
+
+
+def alarm(number, step, begin):
+    when = begin / SECOND + ends_of(number)[step - ATTEMPTS[number][0][0]] / 1000
+    return issue_record({"rule": f"by_hand_{step}", "severity": "critical"}, annotations={"summary": f"alarm at {step}"}, began=when,
+                        run={"uid": str(RUN), "attempt": number, "job": "paced"}, step=step, global_step=step, mode="train")
+
+
+@pytest.fixture(scope="module")
+def paced(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("paced")
+    place = folder / "journal"
+    (folder / "tocsin.yaml").write_text(CONFIG.format(journal=place))
+    one = Server(folder / "tocsin.yaml", role="up")
+    one.wait_for("ready")
+    begin = (time.time_ns() // SECOND - 300) * SECOND
+    for number in ATTEMPTS:
+        journal.append(place, *(("telemetry", wire.route_key(RUN), frame) for frame in frames_of(RUN, number, begin, True)))
+    journal.append(place, *(("telemetry", wire.route_key(BARE), frame) for frame in frames_of(BARE, 1, begin, False)),
+                   alarm(1, REPLACED, begin), alarm(2, ALARM, begin))
+
+    def complete():
+        if not {str(RUN), str(BARE)} <= {row["uid"] for row in asked(one, "/api/v1/runs")["items"]}:
+            return False
+        told = asked(one, f"/api/v1/runs/{RUN}")
+        stored = {row["name"]: row["stored"] for run in (RUN, BARE) for row in asked(one, f"/api/v1/runs/{run}/names")["items"]}
+        return len(told["attempts"]) == 2 and {row["step"] for row in told["issues"]} >= {ALARM, REPLACED} and told["run"]["step"] == 139 and stored.get("loss") == 80 and \
+            [row["stored"] for row in asked(one, f"/api/v1/runs/{RUN}/names")["items"] if row["name"] in ("loss", "step_seconds")] == [170, 170]
+    assert wait_for(complete, 60)
+    yield one, begin
+    one.kill()
+
+
+def screen(browser, one, query, width=1440, theme="light", run=RUN):
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
+    axe.bring(context)
+    page = context.new_page()
+    page.goto(f"{base_of(one)}/runs/{run}?{query}")
+    page.wait_for_selector("[data-name=loss] canvas")
+    return page
+
+
+def table(page, name="loss"):
+    """The rows of the table of the newest line: step, place."""
+    page.evaluate("(at) => { document.querySelector(at + ' details').open = true; }", f"[data-name={name}]")
+    rows = page.eval_on_selector_all(f"[data-name={name}] details table", "(all) => [...all[0].querySelectorAll('tbody tr')].map((row) => [...row.cells].slice(0, 2).map((one) => one.textContent))")
+    return {int(step): place for step, place in rows}
+
+
+def of_clock(text):
+    return datetime.datetime.strptime(text + "000", "%H:%M:%S.%f")
+
+
+def drawn_at(page, place, low, high):
+    """The pixel of a place of the axis from `low` to `high`, in the window."""
+    page.locator(PLOT).scroll_into_view_if_needed()
+    box = page.locator("[data-name=loss] .u-over").bounding_box()
+    return box["x"] + box["width"] * (place - low) / (high - low), box["y"] + box["height"] / 2, box["y"] - 10
+
+
+def read_at(page, x, y, words):
+    page.mouse.move(x, y)
+    page.wait_for_function("([at, words]) => document.querySelector(at).textContent.includes(words)", arg=["[data-name=loss] .read", words], timeout=10_000)
+
+
+def test_times_of_steps_are_those_of_the_clock(paced, browser):
+    one, begin = paced
+    started = datetime.datetime.fromisoformat(asked(one, f"/api/v1/runs/{RUN}")["run"]["started_at"].replace("Z", "+00:00"))
+    assert round(started.timestamp() * 1000) == begin // 1_000_000 + 500
+    page = screen(browser, one, "v=loss&x=time")
+    page.wait_for_selector("[data-name=loss][data-x=time]")
+    read = table(page)
+    assert list(read) == list(range(140))
+    zero = datetime.datetime(1900, 1, 1) + datetime.timedelta(seconds=begin // SECOND % 86400)
+    for step, end in enumerate(held().tolist()):
+        assert (of_clock(read[step]) - zero).total_seconds() % 86400 == pytest.approx(end / 1000, abs=1e-6), step
+    page.select_option(".x-axis select", "relative")
+    page.wait_for_selector("[data-name=loss][data-x=relative]")
+    assert "x=relative" in page.url
+    read = table(page)
+    for step, end in enumerate(((held() - 500) / 1000).tolist()):
+        want = f"{end:.3f} s" if end < 60 else f"{int(end // 60)}:{int(end % 60):02d}"
+        assert read[step] == want, step
+    page.context.close()
+
+
+@pytest.mark.parametrize("width,theme", [(1440, "light"), (1440, "dark"), (390, "light"), (390, "dark")])
+def test_lines_marks_and_brushes_lie_where_the_time_is(paced, browser, width, theme):
+    one, _ = paced
+    page = screen(browser, one, "v=loss,step_seconds&x=relative&from=0&to=140", width, theme)
+    page.wait_for_selector("[data-name=loss][data-x=relative]")
+    at, first = held(), ends_of(1)
+    low, high = at[0], at[139]
+    page.wait_for_selector("#curves .marks li:has-text('alarm at 70')")
+    for step in (20, 49, 50, 90, 120, 138):
+        read_at(page, *drawn_at(page, at[step], low, high)[:2], "step ")
+        found = int(re.search(r"step (\d+)", page.inner_text("[data-name=loss] .read"))[1])
+        near = (high - low) / page.locator("[data-name=loss] .u-over").bounding_box()["width"]
+        assert abs(at[found] - at[step]) <= near + 1, (found, step)
+        other = page.inner_text("[data-name=step_seconds] .read")
+        assert f"step {found}:" in other, "one cursor"
+    # What was done again lies before the pause.
+    read_at(page, *drawn_at(page, first[REPLACED], low, high)[:2], "replaced by a later attempt")
+    assert abs(int(re.search(r"step (\d+)", page.inner_text("[data-name=loss] .read"))[1]) - REPLACED) <= (0 if width > 390 else 3)
+    for number, step in ((1, REPLACED), (2, ALARM)):
+        x, _, y = drawn_at(page, ends_of(number)[step - ATTEMPTS[number][0][0]], low, high)
+        page.mouse.move(x, y)
+        page.wait_for_function("([at, words]) => document.querySelector(at).title.includes(words)", arg=[PLOT, f"alarm at {step}"], timeout=10_000)
+    page.locator(PLOT).scroll_into_view_if_needed()
+    shots = ROOT / "build" / "screens"
+    shots.mkdir(parents=True, exist_ok=True)
+    page.mouse.move(0, 0)
+    page.screenshot(path=shots / f"axis-relative-{width}-{theme}.png")
+    assert axe.faults(page, "axis") == {} and (width > 390 or narrow.troubles(page) == [])
+    if width > 390:
+        x, y, _ = drawn_at(page, at[60], low, high)
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(drawn_at(page, at[90], low, high)[0], y, steps=4)
+        page.mouse.up()
+        page.wait_for_function("() => /from=(59|60)&to=9[12]/.test(location.search)")
+        assert "x=relative" in page.url
+    page.context.close()
+
+
+def test_epochs_are_those_logged_at_or_before_a_step(paced, browser):
+    one, _ = paced
+    page = screen(browser, one, "v=loss&x=epoch")
+    page.wait_for_selector("[data-name=loss][data-x=epoch]")
+    read = table(page)
+    begun = numpy.array(sorted(EPOCHS))
+    for step in range(140):
+        assert float(read[step]) == numpy.searchsorted(begun, step, side="right") - 1, step
+    # Between two that were logged steps lie evenly; the newest is as long as the one before.
+    place = numpy.interp(numpy.arange(151), [*begun, 150], [0, 1, 2, 3, 4])
+    page.goto(f"{base_of(one)}/runs/{RUN}?v=loss&x=epoch&from=20&to=140")
+    page.wait_for_selector("[data-name=loss][data-x=epoch]")
+    page.wait_for_selector("#curves .marks li:has-text('alarm at 100')")
+    for step in (29, 45, 71, 109, 130):
+        read_at(page, *drawn_at(page, place[step], place[20], place[139])[:2], f"step {step}:")
+        assert f"· epoch {numpy.searchsorted(begun, step, side='right') - 1}" in page.inner_text("[data-name=loss] .read")
+    x, _, y = drawn_at(page, place[ALARM], place[20], place[139])
+    page.mouse.move(x, y)
+    page.wait_for_function("([at, words]) => document.querySelector(at).title.includes(words)", arg=[PLOT, f"alarm at {ALARM}"], timeout=10_000)
+    assert list(table(page)) == list(range(20, 140)) and table(page)[25] == "0", "also of steps before the first that the range has"
+    page.mouse.move(0, 0)
+    page.screenshot(path=ROOT / "build" / "screens" / "axis-epoch.png")
+    page.keyboard.press("x")
+    page.wait_for_selector("[data-name=loss][data-x=step]")
+    assert "x=" not in page.url
+    page.context.close()
+
+
+def test_what_a_run_does_not_have_cannot_be_chosen(paced, browser):
+    one, _ = paced
+    page = screen(browser, one, "v=loss&x=epoch", run=BARE)
+    page.wait_for_selector("#curves .tools:has-text('By step: no epoch was logged.')")
+    assert page.get_attribute("[data-name=loss]", "data-x") == "step"
+    options = page.eval_on_selector_all(".x-axis option", "(all) => all.map((one) => [one.textContent, one.disabled])")
+    assert options == [["step", False], ["time (no step was timed)", True], ["time since the start (no step was timed)", True], ["epoch (no epoch was logged)", True]]
+    page.context.close()
