@@ -107,6 +107,22 @@ def table(page, name="loss"):
     return {int(step): place for step, place in rows}
 
 
+def drawn_between(page, low, high, one, other):
+    """How many pixels of the newest line's colour lie between two places of the axis."""
+    return page.evaluate("""([at, low, high, one, other]) => {
+      const canvas = document.querySelector(at + " canvas"), over = document.querySelector(at + " .u-over"), unit = devicePixelRatio;
+      const probe = document.createElement("canvas").getContext("2d");
+      probe.fillStyle = getComputedStyle(document.querySelector(at + " .keys i")).backgroundColor;
+      probe.fillRect(0, 0, 1, 1);
+      const want = probe.getImageData(0, 0, 1, 1).data, wide = over.clientWidth * unit;
+      const pixel = (place) => over.offsetLeft * unit + wide * (place - low) / (high - low);
+      const all = canvas.getContext("2d").getImageData(pixel(one), over.offsetTop * unit, pixel(other) - pixel(one), over.clientHeight * unit).data;
+      let count = 0;
+      for (let at = 0; at < all.length; at += 4) if ([0, 1, 2].every((part) => Math.abs(all[at + part] - want[part]) < 4) && all[at + 3] > 200) count += 1;
+      return count;
+    }""", ["[data-name=loss]", low, high, one, other])
+
+
 def of_clock(text):
     return datetime.datetime.strptime(text + "000", "%H:%M:%S.%f")
 
@@ -159,7 +175,11 @@ def test_lines_marks_and_brushes_lie_where_the_time_is(paced, browser, width, th
         assert abs(at[found] - at[step]) <= near + 1, (found, step)
         other = page.inner_text("[data-name=step_seconds] .read")
         assert f"step {found}:" in other, "one cursor"
-    # What was done again lies before the pause.
+    # What was done again lies before the pause, in which there is no line.
+    page.mouse.move(0, 0)
+    pause = (at[49] + 1000, at[50] - 1000)
+    assert wait_for(lambda: drawn_between(page, low, high, at[10], at[40]) > 20, 10)
+    assert drawn_between(page, low, high, *pause) == 0
     read_at(page, *drawn_at(page, first[REPLACED], low, high)[:2], "replaced by a later attempt")
     assert abs(int(re.search(r"step (\d+)", page.inner_text("[data-name=loss] .read"))[1]) - REPLACED) <= (0 if width > 390 else 3)
     for number, step in ((1, REPLACED), (2, ALARM)):

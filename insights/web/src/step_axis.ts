@@ -93,12 +93,14 @@ export function since_words(millis: number, digits: number): string {
   return `${millis < 0 ? "−" : ""}${hours > 0 ? `${hours}:${two(minutes)}` : minutes}:${two(all % 60)}`;
 }
 
-// The line with nothing half a step before one.
-function broken_at(line: Line, step: number): Line {
+// The line with nothing before a step: not half a step before it, nor where other lines have something since its last value.
+function broken_at(line: Line, step: number, others: number[]): Line {
   const at = line.x.findIndex((one) => one >= step);
   if (at < 1) return line;
-  const put = <T,>(column: T[], one: T): T[] => [...column.slice(0, at), one, ...column.slice(at)];
-  return { ...line, x: put(line.x, step - 0.5), mid: put(line.mid, null), low: line.low && put(line.low, null), high: line.high && put(line.high, null) };
+  const places = [...new Set([step - 0.5, ...others])].filter((one) => one > line.x[at - 1]! && one < line.x[at]!).sort((a, b) => a - b);
+  const put = <T,>(column: T[], some: T[]): T[] => [...column.slice(0, at), ...some, ...column.slice(at)];
+  const none = places.map(() => null);
+  return { ...line, x: put(line.x, places), mid: put(line.mid, none), low: line.low && put(line.low, none), high: line.high && put(line.high, none) };
 }
 
 export class StepAxis {
@@ -150,9 +152,10 @@ export class StepAxis {
   }
   // No line goes on from one attempt to the next: between them nothing ran.
   lines(lines: Line[], curves: Curve[]): Line[] {
+    const replaced = curves.filter((one) => one.superseded).flatMap((one) => this.replaced(one));
     return lines.map((line, which) => {
       const x = this.replaced(curves[which]!);
-      if (x === line.x) return this.breaks.reduce(broken_at, line);
+      if (x === line.x) return this.breaks.reduce((out, step) => broken_at(out, step, replaced), line);
       const moved = new Map(line.x.map((one, at) => [one, x[at]!]));
       return { ...line, x, bad: line.bad.map(([one, count]): [number, number] => [moved.get(one) ?? one, count]) };
     });
@@ -193,5 +196,5 @@ export function step_axis(x: XName, mode: string, answer: Curves | null, whole: 
 
 // As the library of the charts has it.
 export const scale_of = (axis?: () => StepAxis): Partial<uPlot.Scale> => (axis ? { distr: 100, fwd: (x) => axis().place(x), bwd: (at) => axis().step(at) } : {});
-export const ticks_of = (axis: () => StepAxis): uPlot.Axis => ({
+export const ticks_of = (axis: () => StepAxis): uPlot.Axis => ({ filter: (_, all) => all,
   splits: (plot, _, min, max) => axis().ticks(min, max, plot.bbox.width / devicePixelRatio / 90), values: (_, all) => axis().tick_words(all) });
