@@ -95,6 +95,9 @@ def screen(browser, one, query, width=1440, theme="light", run=RUN):
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
     axe.bring(context)
     page = context.new_page()
+    page.add_init_script("""window.written = [];
+      const write = CanvasRenderingContext2D.prototype.fillText;
+      CanvasRenderingContext2D.prototype.fillText = function (text, ...more) { window.written.push(text); return write.call(this, text, ...more); };""")
     page.goto(f"{base_of(one)}/runs/{run}?{query}")
     page.wait_for_selector("[data-name=loss] canvas")
     return page
@@ -145,9 +148,11 @@ def test_times_of_steps_are_those_of_the_clock(paced, browser):
     assert round(started.timestamp() * 1000) == begin // 1_000_000 + 500
     page = screen(browser, one, "v=loss&x=time")
     page.wait_for_selector("[data-name=loss][data-x=time]")
+    zero = datetime.datetime(1900, 1, 1) + datetime.timedelta(seconds=begin // SECOND % 86400)
+    minutes = [f"{zero + datetime.timedelta(seconds=60 * count - zero.second):%H:%M:00}" for count in (1, 2)]
+    page.wait_for_function("(minutes) => minutes.every((tick) => written.includes(tick))", arg=minutes)
     read = table(page)
     assert list(read) == list(range(140))
-    zero = datetime.datetime(1900, 1, 1) + datetime.timedelta(seconds=begin // SECOND % 86400)
     for step, end in enumerate(held().tolist()):
         assert (of_clock(read[step]) - zero).total_seconds() % 86400 == pytest.approx(end / 1000, abs=1e-6), step
     page.select_option(".x-axis select", "relative")
@@ -175,6 +180,7 @@ def test_lines_marks_and_brushes_lie_where_the_time_is(paced, browser, width, th
         assert abs(at[found] - at[step]) <= near + 1, (found, step)
         other = page.inner_text("[data-name=step_seconds] .read")
         assert f"step {found}:" in other, "one cursor"
+    page.wait_for_function("() => ['1:00', '2:00'].every((tick) => written.includes(tick))")
     # What was done again lies before the pause, in which there is no line.
     page.mouse.move(0, 0)
     pause = (at[49] + 1000, at[50] - 1000)
@@ -223,8 +229,11 @@ def test_epochs_are_those_logged_at_or_before_a_step(paced, browser):
     page.mouse.move(x, y)
     page.wait_for_function("([at, words]) => document.querySelector(at).title.includes(words)", arg=[PLOT, f"alarm at {ALARM}"], timeout=10_000)
     assert list(table(page)) == list(range(20, 140)) and table(page)[25] == "0", "also of steps before the first that the range has"
+    page.wait_for_function("() => ['1', '1.5', '2', '2.5', '3', '3.5'].every((tick) => written.includes(tick))")
     page.mouse.move(0, 0)
-    page.screenshot(path=ROOT / "build" / "screens" / "axis-epoch.png")
+    shots = ROOT / "build" / "screens"
+    shots.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=shots / "axis-epoch.png")
     page.keyboard.press("x")
     page.wait_for_selector("[data-name=loss][data-x=step]")
     assert "x=" not in page.url

@@ -179,7 +179,7 @@ export function CurvePanel({ uid, job, happened, only, around, id, title, more =
         <p class="tools"><span>steps {answer.from} to {Math.min(answer.to - 1, Math.max(...answer.series.map((one) => (one.x0[one.x0.length - 1] ?? 0) + answer.width - 1)))}</span>
           {behind > 0 && <button type="button" onClick={() => zoom({ from: Math.max(0, newest + 1 - (to! - (from ?? 0))), to: null })}>{behind} new {behind === 1 ? "step" : "steps"} →</button>}
           {(asked || near) && <button type="button" onClick={() => zoom({ from: null, to: null })}>All steps</button>}
-          <AxisChoice missing={missing} />
+          <AxisChoice missing={missing} unknown={drawn.map((one) => one.mode).filter((mode) => axes.get(mode) === null && [...axes.values()].some(Boolean))} />
           <button type="button" aria-pressed={log} onClick={() => set_query("log", log ? "" : "true")}>Logarithmic</button>
           {!moment.value && <a class="csv" href={`/api/v1${run}/series?${table}`} download title="Every stored value of these curves and steps, not only the points drawn">CSV</a>}</p>
         <Marks marks={all_marks} />

@@ -176,7 +176,7 @@ export class StepAxis {
     const which = curves.findIndex((one) => one.superseded && this.replaced(one).includes(x));
     if (which < 0) return `between steps ${Math.floor(x)} and ${Math.floor(x) + 1}${said(x)}`;
     const curve = curves[which]!;
-    return read_out([curve], [labels[which]!, ""], curve.x0[this.replaced(curve).indexOf(x)]!, width);
+    return read_out([curve], [labels[which]!, ""], curve.x0[this.replaced(curve).indexOf(x)]!, width) + said(x);
   }
 }
 

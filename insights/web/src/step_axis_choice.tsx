@@ -7,11 +7,13 @@ const asked = (): XName => { const text = place.value.query.get("x"); return X_N
 // What the address asks for, as far as the run has it.
 export const x_shown = (missing: Missing): XName => (missing[asked()] === null ? asked() : "step");
 
-export function AxisChoice({ missing }: { missing: Missing }) {
+// `unknown`: modes of charts of which nothing tells where their steps lie.
+export function AxisChoice({ missing, unknown }: { missing: Missing; unknown: string[] }) {
   const wanted = missing[asked()];
   return <>
     <label class="x-axis">x <select value={x_shown(missing)} onChange={(event) => set_query("x", event.currentTarget.value === "step" ? "" : event.currentTarget.value)}>
       {X_NAMES.map((one) => <option key={one} value={one} disabled={missing[one] !== null}>{X_WORDS[one]}{missing[one] !== null && ` (${missing[one]})`}</option>)}</select></label>
+    {unknown.length > 0 && <span class="dim">Charts of {[...new Set(unknown)].join(", ")} are by step: no {X_WORDS[x_shown(missing)]} is known there.</span>}
     {wanted !== null && <span class="dim">By step: {wanted}.</span>}
   </>;
 }
