@@ -15,14 +15,16 @@ from tests.support.issues import issue_record
 from tests.support.program import ROOT, Server
 from tocsin import wire
 
-RUN, BARE = (wire.run_uid("", name) for name in ("paced", "bare"))
 SECOND = 1_000_000_000
 SEED = 20261128
+RUN, BARE, LONG = (wire.run_uid("", name) for name in ("paced", "bare", "long"))
+RESTART = 701  # the step from which the long run's second attempt goes on, inside of a point of two steps
+LONG_ENDS = numpy.concatenate([numpy.cumsum(numpy.random.default_rng(SEED).integers(5, 30, RESTART)), 60_000 + numpy.cumsum(numpy.random.default_rng(SEED + 9).integers(5, 30, 1100 - RESTART))])
 EPOCHS = {0: 0, 30: 1, 70: 2, 110: 3}  # logged at these steps
 # attempt: (its steps, seconds after the begin when its first step begins)
 ATTEMPTS = {1: (numpy.arange(0, 80), 1.0), 2: (numpy.arange(50, 140), 60.0)}
 ALARM, REPLACED = 100, 70  # steps of alarms of attempts 2 and 1
-PLOT = "[data-name=loss] .plot"
+PLOT = "[data-name=loss][data-mode=train] .plot"
 
 
 def ends_of(number):
@@ -60,6 +62,24 @@ def frames_of(run, number, begin, clocked):
     yield wire.encode_lifecycle(head(int(steps[-1]), end + 100), {"event": "end", "outcome": "failed" if number == 1 else "completed", "exit_code": 3 if number == 1 else 0})
 
 
+def frames_of_long(begin):
+    """Two workers, two attempts, epochs in training only."""
+    for attempt, steps in ((1, range(RESTART)), (2, range(RESTART, len(LONG_ENDS)))):
+        for rank in range(2):
+            head = [wire.header(LONG, worker=f"worker_{rank}", rank=rank, world_size=2, attempt=attempt, incarnation=attempt, step=steps[-1], global_step=steps[-1], mode=mode,
+                                time=begin + int(LONG_ENDS[steps[-1]]) * 1_000_000, sequence=sequence) for sequence, mode in enumerate((1, 1, 1, 1, 2, 1), 1)]
+            end = {step: begin + int(LONG_ENDS[step]) * 1_000_000 for step in range(-1, len(LONG_ENDS))}
+            end[-1] = begin
+            yield wire.encode_dictionary(head[0], [{"type": 4, "name": f"worker_{rank}"}, *({"type": 2, "dtype": 2, "role": wire.ROLES[role], "name": name} for name, role in (("loss", "loss"), ("epoch", "metric")))])
+            yield wire.encode_lifecycle(head[1], {"event": "start", "job": "long", "launch": f"g{attempt}", "node": "n1", "labels": {}, "worker": f"worker_{rank}"})
+            yield wire.encode_frame(head[2], wire.STEP_END, [{"step": step, "global_step": step, "start": end[step] - 4_000_000, "end": end[step]} for step in steps])
+            scalar = [{"name": wire.xxh64(name), "step": step, "global_step": step, "time": end[step], "value": value, "meta": 5 << 8}
+                      for step in steps for name, value in (("loss", 1.0 / (1 + step)), ("epoch", float(step // 100))) if name == "loss" or step % 10 == 0]
+            yield wire.encode_frame(head[3], wire.SCALAR, scalar)
+            yield wire.encode_frame(head[4], wire.SCALAR, [{**row, "value": 2.0} for row in scalar if row["name"] == wire.xxh64("loss") and row["step"] % 100 == 0])
+            yield wire.encode_lifecycle(head[5], {"event": "end", "outcome": "failed" if attempt == 1 else "completed", "exit_code": 0})
+
+
 def alarm(number, step, begin):
     when = begin / SECOND + ends_of(number)[step - ATTEMPTS[number][0][0]] / 1000
     return issue_record({"rule": f"by_hand_{step}", "severity": "critical"}, annotations={"summary": f"alarm at {step}"}, began=when,
@@ -77,14 +97,17 @@ def paced(tmp_path_factory):
     for number in ATTEMPTS:
         journal.append(place, *(("telemetry", wire.route_key(RUN), frame) for frame in frames_of(RUN, number, begin, True)))
     journal.append(place, *(("telemetry", wire.route_key(BARE), frame) for frame in frames_of(BARE, 1, begin, False)),
+                   *(("telemetry", wire.route_key(LONG), frame) for frame in frames_of_long(begin)),
                    alarm(1, REPLACED, begin), alarm(2, ALARM, begin))
 
     def complete():
-        if not {str(RUN), str(BARE)} <= {row["uid"] for row in asked(one, "/api/v1/runs")["items"]}:
+        if not {str(RUN), str(BARE), str(LONG)} <= {row["uid"] for row in asked(one, "/api/v1/runs")["items"]}:
             return False
         told = asked(one, f"/api/v1/runs/{RUN}")
         stored = {row["name"]: row["stored"] for run in (RUN, BARE) for row in asked(one, f"/api/v1/runs/{run}/names")["items"]}
         return len(told["attempts"]) == 2 and {row["step"] for row in told["issues"]} >= {ALARM, REPLACED} and told["run"]["step"] == 139 and stored.get("loss") == 80 and \
+            len(asked(one, f"/api/v1/runs/{LONG}")["attempts"]) == 2 and asked(one, f"/api/v1/runs/{LONG}")["run"]["step"] == len(LONG_ENDS) - 1 and \
+            {row["name"]: row["stored"] for row in asked(one, f"/api/v1/runs/{LONG}/names")["items"]}.get("step_seconds") == 2 * len(LONG_ENDS) and \
             [row["stored"] for row in asked(one, f"/api/v1/runs/{RUN}/names")["items"] if row["name"] in ("loss", "step_seconds")] == [170, 170]
     assert wait_for(complete, 60)
     yield one, begin
@@ -115,7 +138,7 @@ def drawn_between(page, low, high, one, other):
     return page.evaluate("""([at, low, high, one, other]) => {
       const canvas = document.querySelector(at + " canvas"), over = document.querySelector(at + " .u-over"), unit = devicePixelRatio;
       const probe = document.createElement("canvas").getContext("2d");
-      probe.fillStyle = getComputedStyle(document.querySelector(at + " .keys i")).backgroundColor;
+      probe.fillStyle = getComputedStyle(document.querySelector(at + " .keys i") ?? document.querySelector(at + " .u-cursor-pt")).backgroundColor;
       probe.fillRect(0, 0, 1, 1);
       const want = probe.getImageData(0, 0, 1, 1).data, wide = over.clientWidth * unit;
       const pixel = (place) => over.offsetLeft * unit + wide * (place - low) / (high - low);
@@ -123,7 +146,7 @@ def drawn_between(page, low, high, one, other):
       let count = 0;
       for (let at = 0; at < all.length; at += 4) if ([0, 1, 2].every((part) => Math.abs(all[at + part] - want[part]) < 4) && all[at + 3] > 200) count += 1;
       return count;
-    }""", ["[data-name=loss]", low, high, one, other])
+    }""", ["[data-name=loss][data-mode=train]", *(float(place) for place in (low, high, one, other))])
 
 
 def of_clock(text):
@@ -133,13 +156,13 @@ def of_clock(text):
 def drawn_at(page, place, low, high):
     """The pixel of a place of the axis from `low` to `high`, in the window."""
     page.locator(PLOT).scroll_into_view_if_needed()
-    box = page.locator("[data-name=loss] .u-over").bounding_box()
+    box = page.locator("[data-name=loss][data-mode=train] .u-over").bounding_box()
     return box["x"] + box["width"] * (place - low) / (high - low), box["y"] + box["height"] / 2, box["y"] - 10
 
 
 def read_at(page, x, y, words):
     page.mouse.move(x, y)
-    page.wait_for_function("([at, words]) => document.querySelector(at).textContent.includes(words)", arg=["[data-name=loss] .read", words], timeout=10_000)
+    page.wait_for_function("([at, words]) => document.querySelector(at).textContent.includes(words)", arg=["[data-name=loss][data-mode=train] .read", words], timeout=10_000)
 
 
 def test_times_of_steps_are_those_of_the_clock(paced, browser):
@@ -175,8 +198,8 @@ def test_lines_marks_and_brushes_lie_where_the_time_is(paced, browser, width, th
     page.wait_for_selector("#curves .marks li:has-text('alarm at 70')")
     for step in (20, 49, 50, 90, 120, 138):
         read_at(page, *drawn_at(page, at[step], low, high)[:2], "step ")
-        found = int(re.search(r"step (\d+)", page.inner_text("[data-name=loss] .read"))[1])
-        near = (high - low) / page.locator("[data-name=loss] .u-over").bounding_box()["width"]
+        found = int(re.search(r"step (\d+)", page.inner_text("[data-name=loss][data-mode=train] .read"))[1])
+        near = (high - low) / page.locator("[data-name=loss][data-mode=train] .u-over").bounding_box()["width"]
         assert abs(at[found] - at[step]) <= near + 1, (found, step)
         other = page.inner_text("[data-name=step_seconds] .read")
         assert f"step {found}:" in other, "one cursor"
@@ -187,7 +210,7 @@ def test_lines_marks_and_brushes_lie_where_the_time_is(paced, browser, width, th
     assert wait_for(lambda: drawn_between(page, low, high, at[10], at[40]) > 20, 10)
     assert drawn_between(page, low, high, *pause) == 0
     read_at(page, *drawn_at(page, first[REPLACED], low, high)[:2], "replaced by a later attempt")
-    assert abs(int(re.search(r"step (\d+)", page.inner_text("[data-name=loss] .read"))[1]) - REPLACED) <= (0 if width > 390 else 3)
+    assert abs(int(re.search(r"step (\d+)", page.inner_text("[data-name=loss][data-mode=train] .read"))[1]) - REPLACED) <= (0 if width > 390 else 3)
     for number, step in ((1, REPLACED), (2, ALARM)):
         x, _, y = drawn_at(page, ends_of(number)[step - ATTEMPTS[number][0][0]], low, high)
         page.mouse.move(x, y)
@@ -224,7 +247,7 @@ def test_epochs_are_those_logged_at_or_before_a_step(paced, browser):
     page.wait_for_selector("#curves .marks li:has-text('alarm at 100')")
     for step in (29, 45, 71, 109, 130):
         read_at(page, *drawn_at(page, place[step], place[20], place[139])[:2], f"step {step}:")
-        assert f"· epoch {numpy.searchsorted(begun, step, side='right') - 1}" in page.inner_text("[data-name=loss] .read")
+        assert f"· epoch {numpy.searchsorted(begun, step, side='right') - 1}" in page.inner_text("[data-name=loss][data-mode=train] .read")
     x, _, y = drawn_at(page, place[ALARM], place[20], place[139])
     page.mouse.move(x, y)
     page.wait_for_function("([at, words]) => document.querySelector(at).title.includes(words)", arg=[PLOT, f"alarm at {ALARM}"], timeout=10_000)
@@ -247,4 +270,30 @@ def test_what_a_run_does_not_have_cannot_be_chosen(paced, browser):
     assert page.get_attribute("[data-name=loss]", "data-x") == "step"
     options = page.eval_on_selector_all(".x-axis option", "(all) => all.map((one) => [one.textContent, one.disabled])")
     assert options == [["step", False], ["time (no step was timed)", True], ["time since the start (no step was timed)", True], ["epoch (no epoch was logged)", True]]
+    page.context.close()
+
+
+def test_points_of_several_steps_and_workers_lie_at_their_first_step(paced, browser):
+    one, begin = paced
+    page = screen(browser, one, "v=loss&x=time&from=0&to=1100", run=LONG)
+    page.wait_for_selector("[data-name=loss][data-mode=train][data-x=time]")
+    read = table(page)
+    assert list(read) == list(range(700, 1100, 2)), "1 point = 2 steps"
+    zero = datetime.datetime(1900, 1, 1) + datetime.timedelta(seconds=begin // SECOND % 86400)
+    for step, place in read.items():
+        assert (of_clock(place) - zero).total_seconds() % 86400 == pytest.approx(LONG_ENDS[step] / 1000, abs=1e-6), step
+    # The second attempt begins in the middle of a point: its mark lies behind the pause.
+    low, high = LONG_ENDS[0], LONG_ENDS[1099]
+    x, _, y = drawn_at(page, LONG_ENDS[RESTART], low, high)
+    page.mouse.move(x, y)
+    page.wait_for_function("([at, words]) => document.querySelector(at).title.includes(words)", arg=[PLOT, f"step {RESTART}: attempt 2"], timeout=10_000)
+    assert drawn_between(page, low, high, LONG_ENDS[RESTART] + 1000, LONG_ENDS[1050]) > 20
+    assert drawn_between(page, low, high, LONG_ENDS[700] + 2000, LONG_ENDS[RESTART] - 2000) == 0, "no line across the pause"
+    assert page.get_attribute("[data-mode=eval]", "data-x") == "time", "of values without a clock of their mode, their own times"
+    page.select_option(".x-axis select", "epoch")
+    page.wait_for_selector("[data-name=loss][data-mode=train][data-x=epoch]")
+    read = table(page)
+    assert [float(place) for place in read.values()] == [step // 10 * 10 // 100 for step in read]
+    page.wait_for_selector("#curves .tools:has-text('Charts of eval are by step: no epoch is known there.')")
+    assert page.get_attribute("[data-mode=eval]", "data-x") == "step"
     page.context.close()
