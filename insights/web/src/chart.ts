@@ -7,6 +7,7 @@ import { colour_of, dashes_of } from "./colours";
 import { is_dark } from "./look";
 import { mark_colours, MarkPlaces, MARK_SIGNS, type Mark } from "./marks";
 import { share_cursor, type CursorPlace } from "./shared_cursor";
+import { scale_of, ticks_of, type StepAxis } from "./step_axis";
 import { follow_fingers } from "./touch";
 import uPlot from "uplot";
 
@@ -17,13 +18,12 @@ export interface Line {
   faint: boolean;           // replaced by a later attempt
   colour?: number;          // its place in the table of colours, else that among the lines
 }
-// `time`: x is milliseconds. `top`: y goes from 0 to there. `together`: charts of the same word follow one cursor.
-export interface Look { time?: boolean; top?: number; together?: string }
+// `time`: x is milliseconds. `top`: y goes from 0 to there. `together`: charts of the same word follow one cursor. `axis`: where steps lie.
+export interface Look { time?: boolean; top?: number; together?: string; axis?: (() => StepAxis) | undefined }
 export interface Events { point: (x: number | null) => void; range: (from: number, to: number) => void; whole: () => void }
 
 const ABOVE = 22; // over the lines, for signs of marks
 const LANE = 8;  // CSS pixels under the lines, for what is no number
-
 const css = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 export function short(value: number): string {
@@ -131,7 +131,7 @@ export class Chart {
     }
     this.near = log || this.look.top !== undefined ? null : near_range(lines);
     this.plot.setData(aligned(lines, log), false);
-    this.plot.setScale("x", { min: from, max: Math.max(to - 1, from + 1) });
+    this.plot.setScale("x", { min: from, max: Math.max(to - 1, from + 1) + (this.look.axis?.().nudge() ?? 0) });
   }
 
   // Moves what is read out by steps that have a value; tells which it is then.
@@ -186,8 +186,8 @@ export class Chart {
     const { series, bands } = series_of(this.lines);
     return new uPlot({
       ...this.size(), series, bands, legend: { show: false }, padding: [ABOVE, 12, this.stretches.length > 0 ? BAND : 0, 0],
-      scales: { x: { time: false }, y: { distr: this.log ? 3 : 1, range: (_, min, max) => this.y_range(min, max) } },
-      axes: [axis(this.look.time ? { incrs: TIME_STRIDES, space: 80, values: (_, all) => all.map(clock) } : { values: (_, all) => all.map((x) => Number.isInteger(x) ? String(x) : "") }),
+      scales: { x: { time: false, ...scale_of(this.look.axis) }, y: { distr: this.log ? 3 : 1, range: (_, min, max) => this.y_range(min, max) } },
+      axes: [axis(this.look.time ? { incrs: TIME_STRIDES, space: 80, values: (_, all) => all.map(clock) } : this.look.axis ? ticks_of(this.look.axis) : { values: (_, all) => all.map((x) => Number.isInteger(x) ? String(x) : "") }),
         axis({ size: 64, values: (_, all) => all.map((y) => y === null ? "" : axis_number(y)) })],
       cursor: { drag: { x: true, y: false, setScale: false }, points: { show: (plot, at) => at % 3 === 1 ? uPlot_point(plot, at) : (undefined as unknown as HTMLElement) } },
       hooks: {

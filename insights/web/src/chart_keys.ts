@@ -1,6 +1,7 @@
 // Keys of charts: of the one that has the focus, else of the first one in the window.
 import type { Chart } from "./chart";
 import type { Mark } from "./marks";
+import { turn_axis } from "./step_axis_choice";
 
 interface Pressed { chart: Chart | null; at: number | null; marks: Mark[]; whole: () => void }
 
@@ -35,6 +36,7 @@ const press = (css: string, words: string) => () =>
 
 export const CHART_ACTS: Record<string, () => void> = {
   ...Object.fromEntries(["w", "s", "a", "d", "0", "[", "]"].map((key) => [key, hand_on(key)])),
+  x: turn_axis,
   l: press("main .tools button", "Logarithmic"),
   e: press("main .tools a.csv", "CSV"),
   v: () => { meant()?.closest(".chart")?.querySelector<HTMLElement>("details > summary")?.click(); },

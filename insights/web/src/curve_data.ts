@@ -11,7 +11,7 @@ export interface Name {
 export interface Curve {
   name: string; kind: string; mode: string; worker: string | null; workers: number; attempt: number; superseded: boolean;
   unit: string | null; stored: number; repeats: number; x0: number[]; t0: string | null; dt: (number | null)[]; value?: (number | null)[];
-  n?: number[]; min?: (number | null)[]; max?: (number | null)[]; mean?: (number | null)[]; bad: number[][];
+  n?: number[]; first?: (number | null)[]; min?: (number | null)[]; max?: (number | null)[]; mean?: (number | null)[]; bad: number[][];
 }
 export interface Restart {
   mode: string; step: number; attempt: number; workers: number; again: number; number: number | null; before: number | null;

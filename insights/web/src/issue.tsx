@@ -132,7 +132,7 @@ export function IssueScreen({ issue_key, episode }: { issue_key: string; episode
           <div>
             <Done stop={answer.stop} />
             <Told deliveries={answer.deliveries} />
-            {answer.run && <CurvePanel id="evidence" title="What it looked like" uid={answer.run.uid} happened={happened}
+            {answer.run && <CurvePanel id="evidence" title="What it looked like" uid={answer.run.uid} started={answer.run.started_at} happened={happened}
               only={subject(answer)} around={answer.issue.step} more={marks_of_issue(answer.issue.key)} />}
             <OnlyNow>{answer.run && <WhereInTheModel issue={answer.issue} run={answer.run.uid} happened={happened} />}</OnlyNow>
           </div>

@@ -14,7 +14,7 @@ const SAID: [string, string][] = [
   ...Object.entries(TABS).map(([key, [, name]]): [string, string] => [`g ${key}`, `${name} of this run`]),
   ["A", "acknowledge this issue"], ["S", "silence this issue"], ["c", "copy the first command"], ["y", "copy the address"],
   ["w s", "zoom a chart in, out"], ["a d", "earlier, later"], ["0", "all steps"], ["[ ]", "previous, next mark"],
-  ["l", "logarithmic"], ["v", "table of a chart"], ["e", "curves as CSV"], ["m", "marks on charts on or off"], ["t", "light or dark"], ["z", "UTC or your own time"], ["?", "these keys"],
+  ["l", "logarithmic"], ["x", "curves by step, time or epoch"], ["v", "table of a chart"], ["e", "curves as CSV"], ["m", "marks on charts on or off"], ["t", "light or dark"], ["z", "UTC or your own time"], ["?", "these keys"],
 ];
 const LINES = "main .run-head a, main .run-name a, main .lines a, main .history a, main .rule-row a";
 

@@ -5,8 +5,8 @@ import { then_link } from "./past";
 import { go, place, set_query } from "./place";
 
 export type MarkKind = "sign" | "alarm" | "stop" | "checkpoint" | "restart" | "capture" | "setting" | "hardware" | "replay";
-// `to`: the page that says more. `label`: written beside the line.
-export interface Mark { x: number; kind: MarkKind; text: string; to?: string; label?: string }
+// `to`: the page that says more. `label`: written beside the line. `attempt`, `when`: of which and at which millisecond it was raised.
+export interface Mark { x: number; kind: MarkKind; text: string; to?: string; label?: string; attempt?: number; when?: number }
 
 export const MARK_SIGNS: Record<MarkKind, string> = { sign: "◇", alarm: "■", stop: "▼", checkpoint: "◆", restart: "⟲", capture: "○", setting: "✎", hardware: "⊗", replay: "△" };
 // Kinds by the name that a person switches.
@@ -43,7 +43,7 @@ export function marks_of({ uid, issues, stop, changes, hardware = [] }: Happened
     if (signed.has(one.step!)) continue;  // many at one step are one place
     signed.add(one.step!);
     const sign = one.severity === "warning" || one.severity === "info";
-    out.push({ x: one.step!, kind: sign ? "sign" : "alarm", text: `step ${one.step}: ${one.first_sign ? "first sign, " : ""}${one.summary}`, to: issue_page(one) });
+    out.push({ x: one.step!, kind: sign ? "sign" : "alarm", text: `step ${one.step}: ${one.first_sign ? "first sign, " : ""}${one.summary}`, to: issue_page(one), attempt: one.attempt, when: Date.parse(one.starts_at) });
   }
   if (stop?.step != null) out.push({ x: stop.step, kind: "stop", text: `step ${stop.step}: run ${stop.state.replaceAll("_", " ")}`, to: history });
   const saved = stop?.checkpoint;

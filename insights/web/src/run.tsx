@@ -19,7 +19,7 @@ export function RunScreen({ uid }: { uid: string }) {
       return <>
         <Head run={answer.run} at="overview" />
         <Headline page={answer} />
-        <CurvePanel id="curves" title="Curves" uid={answer.run.uid} job={answer.run.job} happened={{ ...answer, uid: answer.run.uid }} />
+        <CurvePanel id="curves" title="Curves" uid={answer.run.uid} started={answer.run.started_at} job={answer.run.job} happened={{ ...answer, uid: answer.run.uid }} />
         <OnlyNow><p><Link to={`/compare?runs=${answer.run.uid}&baseline=job`}>Compare with completed runs of this job</Link></p></OnlyNow>
         <Panel title={`Issues ${answer.issues.length}`}>
           {answer.issues.length === 0 ? <p class="good">None.</p> :
