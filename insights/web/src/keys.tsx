@@ -4,6 +4,7 @@ import { CHART_ACTS } from "./chart_keys";
 import { turn_theme, turn_zone } from "./look";
 import { turn_all_marks } from "./marks";
 import { then_link } from "./past";
+import { press_space } from "./paused";
 import { go } from "./place";
 
 const PLACES: Record<string, [string, string]> = { r: ["/", "runs"], i: ["/issues", "issues"], f: ["/fleet", "fleet"], s: ["/system", "system"] };
@@ -14,7 +15,7 @@ const SAID: [string, string][] = [
   ...Object.entries(TABS).map(([key, [, name]]): [string, string] => [`g ${key}`, `${name} of this run`]),
   ["A", "acknowledge this issue"], ["S", "silence this issue"], ["c", "copy the first command"], ["y", "copy the address"],
   ["w s", "zoom a chart in, out"], ["a d", "earlier, later"], ["0", "all steps"], ["[ ]", "previous, next mark"],
-  ["l", "logarithmic"], ["v", "table of a chart"], ["e", "curves as CSV"], ["m", "marks on charts on or off"], ["t", "light or dark"], ["z", "UTC or your own time"], ["?", "these keys"],
+  ["l", "logarithmic"], ["v", "table of a chart"], ["e", "curves as CSV"], ["m", "marks on charts on or off"], ["t", "light or dark"], ["z", "UTC or your own time"], ["Space", "pause, go on"], ["?", "these keys"],
 ];
 const LINES = "main .run-head a, main .run-name a, main .lines a, main .history a, main .rule-row a";
 
@@ -66,6 +67,7 @@ export function Keys() {
         return;
       }
       if (event.key === "g") { after_g = event.timeStamp; return; }
+      if (event.key === " ") { press_space(event); return; }
       const act = ACTS[event.key];
       if (!act) return;
       event.preventDefault();
