@@ -1,6 +1,7 @@
 // The frame, and which screen an address names.
 import { render } from "preact";
 import { sign_in } from "./api";
+import { Copies } from "./copies";
 import { IssueScreen } from "./issue";
 import { IssuesScreen } from "./issues";
 import { Keys } from "./keys";
@@ -50,7 +51,7 @@ function App() {
         <button type="button" class="quiet" title={`times are ${zone.value}`} onClick={turn_zone}>{zone.value === "UTC" ? "UTC" : "Local"}</button>
         <button type="button" class="quiet" aria-label={is_dark() && theme.value !== "light" ? "light theme" : "dark theme"} onClick={turn_theme}>◐</button>
         <Keys /></nav>
-      <main id="main"><StoreNotice /><ThenBanner /><Screen key={moment.value ?? "now"} /></main>
+      <main id="main"><StoreNotice /><ThenBanner /><Screen key={moment.value ?? "now"} /><Copies /></main>
     </>
   );
 }

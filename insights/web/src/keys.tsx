@@ -1,6 +1,7 @@
 // Keys: who looks at this all night does not use a mouse. `?` shows them; they can be switched off.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { CHART_ACTS } from "./chart_keys";
+import { put_on_clipboard } from "./copies";
 import { turn_theme, turn_zone } from "./look";
 import { turn_all_marks } from "./marks";
 import { then_link } from "./past";
@@ -42,7 +43,7 @@ const press = (words: string) => [...document.querySelectorAll<HTMLButtonElement
 const ACTS: Record<string, () => void> = {
   "/": find, j: () => move(1), k: () => move(-1), t: turn_theme, z: turn_zone, m: turn_all_marks,
   A: () => press("Acknowledge"), S: () => press("Silence"), c: () => document.querySelector<HTMLButtonElement>(".command button")?.click(),
-  y: () => { void navigator.clipboard.writeText(location.href); }, ...CHART_ACTS,
+  y: () => { void put_on_clipboard(location.href); }, ...CHART_ACTS,
 };
 
 const off = () => { try { return localStorage.getItem("tocsin.keys") === "off"; } catch { return false; } };
@@ -86,6 +87,7 @@ export function Keys() {
       {shown && <dialog ref={dialog} aria-labelledby="keys-title" onClose={() => show(false)}>
         <h2 id="keys-title">Keys</h2>
         <dl class="keys-list">{SAID.map(([key, words]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{words}</dd></div>)}</dl>
+        <p>A click on a number copies it with its unit.</p>
         <p>On a chart: arrows read values, with Shift ten at a time; + and − zoom. Without a chosen chart, these letters act on the first one in the window.</p>
         <p><label><input type="checkbox" checked={!silent} onChange={turn} /> Single letters are keys</label></p>
         <p><button type="button" onClick={() => dialog.current?.close()}>Close</button></p>

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Refused, sign_in, type IssueRow } from "./api";
+import { put_on_clipboard } from "./copies";
 import { moment_words, zone } from "./look";
 import { now_here, then_link } from "./past";
 import { is_paused } from "./paused";
@@ -48,8 +49,7 @@ export function ago(at: string): string {
 export function Command({ line, says }: { line: string; says: string }) {
   const [copied, set] = useState(false);
   const copy = async () => {
-    await navigator.clipboard.writeText(line);
-    set(true);
+    set(await put_on_clipboard(line));
     setTimeout(() => set(false), 1500);
   };
   return (
