@@ -6,7 +6,9 @@ import pytest
 from tests.e2e import test_complaints
 from tests.e2e.test_complaints import LOSS, base_of, shown
 from tests.e2e.test_curves import CONFIG, asked, train
+from tests.support import axe
 from tests.support.hook_support import wait_for
+from tests.support.program import ROOT
 
 ended = test_complaints.ended  # a fixture
 
@@ -137,4 +139,26 @@ def test_an_answer_that_comes_in_the_pause_is_not_shown(ended, browser):
     page.unroute("**/api/v1/runs?*")
     page.keyboard.press("Space")
     page.wait_for_selector(".run-name :text('curves')", timeout=SLOW)
+    page.context.close()
+
+
+@pytest.mark.parametrize("width,height,theme", [(1440, 900, "light"), (390, 844, "dark")])
+def test_a_paused_page_that_has_copied_a_number_is_accessible(ended, browser, width, height, theme):
+    one, uid = ended
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
+    axe.bring(context)
+    page = context.new_page()
+    page.goto(f"{base_of(one)}/runs/{uid}")
+    page.wait_for_selector(f"{LOSS} canvas", timeout=SLOW)
+    page.wait_for_selector(".live.good", timeout=SLOW)
+    page.keyboard.press("Space")
+    page.wait_for_selector(SIGN, timeout=SLOW)
+    page.click("header.head b")  # its step
+    page.wait_for_selector(".copied span", state="attached", timeout=SLOW)
+    page.evaluate("() => { document.querySelector('.copied span').style.animation = 'none'; }")  # it stays
+    shots = ROOT / "build" / "screens"
+    shots.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=shots / f"paused-{width}-{theme}.png")
+    assert axe.faults(page, "paused") == {}
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.context.close()
