@@ -4,6 +4,7 @@ import { Form, type Deed } from "./act";
 import { ask, Refused, tell, type Status } from "./api";
 import { useAsked } from "./curves";
 import { Moment, Panel } from "./parts";
+import { paused } from "./paused";
 import { changed } from "./stream";
 
 interface Asked { interval: string | null; collectors: string[] | null; until: string | null; by: string; at: string }
@@ -56,10 +57,10 @@ export function AgentPanel({ node }: { node: string }) {
   const waits = page !== null && page.asked !== null && page.answer === null;
   useEffect(() => { if (open) ask<Status>("/status").then(set_who, () => set_who(null)); }, [open, changed.value]);
   useEffect(() => {
-    if (!waits || looks >= MOST_LOOKS) return undefined;
+    if (!waits || looks >= MOST_LOOKS || paused.value !== null) return undefined;
     const due = window.setTimeout(() => { set_looks(looks + 1); set_turn(turn + 1); }, LOOK_AGAIN);
     return () => window.clearTimeout(due);
-  }, [waits, looks]);
+  }, [waits, looks, paused.value]);
   if (error) return error instanceof Refused && (error.status === 401 || error.status === 404) ? null : <p class="fault" role="alert">{error.message}</p>;
   if (!page) return null;
   const now = fields ?? fields_of(page.asked);

@@ -1,5 +1,6 @@
 // Questions to /api/v1, and changes by it.
 import { then_path } from "./past";
+import { after_pause } from "./paused";
 
 export interface IssueRow {
   key: string; episode: number; event_id: string; rule: string; severity: string; status: string;
@@ -71,7 +72,7 @@ export class Refused extends Error {
 }
 
 export async function ask<T>(path: string): Promise<T> {
-  const answer = await fetch(`/api/v1${then_path(path)}`, { headers: { Accept: "application/json" } });
+  const answer = await after_pause(fetch(`/api/v1${then_path(path)}`, { headers: { Accept: "application/json" } }));
   const body = await answer.json().catch(() => ({}));
   if (!answer.ok) throw new Refused(answer.status, body.detail ?? `the server answered ${answer.status}`);
   return body as T;

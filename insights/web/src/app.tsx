@@ -1,18 +1,20 @@
 // The frame, and which screen an address names.
 import { render } from "preact";
 import { sign_in } from "./api";
+import { Copies } from "./copies";
 import { IssueScreen } from "./issue";
 import { IssuesScreen } from "./issues";
 import { Keys } from "./keys";
 import { is_dark, theme, turn_theme, turn_zone, zone } from "./look";
 import { Later } from "./later";
+import { LiveSign } from "./live_sign";
 import { Link } from "./parts";
 import { place } from "./place";
 import { HistoryScreen, RunScreen } from "./run";
 import { RulesScreen } from "./rules";
 import { RunsScreen } from "./runs";
 import { StoreNotice } from "./store_notice";
-import { follow, live, polled, refresh } from "./stream";
+import { follow, refresh } from "./stream";
 import { OnlyNow, PastRuns, ThenBanner } from "./then";
 import { moment } from "./past";
 
@@ -39,19 +41,17 @@ function Screen() {
   return <p>There is no such page. <Link to="/">Runs</Link></p>;
 }
 
-const live_words = () => !live.value ? "not live" : polled.value ? "live, asking" : "live";
-
 function App() {
   return (
     <>
       <a class="skip" href="#main">To the content</a>
       <nav class="bar" aria-label="main"><b>tocsin</b><Link to="/">Runs</Link><Link to="/issues">Issues</Link><Link to="/fleet">Fleet</Link><Link to="/system">System</Link>
-        <span class={live.value ? "live good" : "live dim"} role="status" aria-label={live_words()} title={polled.value ? "A proxy between this browser and the server holds the stream back. The page asks for events instead." : undefined}>{live.value ? "●" : "○"}<span class="word"> {live_words()}</span></span>
+        <LiveSign />
         <button type="button" class="quiet" aria-label="refresh" title="Ask the server for everything on this screen again" onClick={refresh}>↻</button>
         <button type="button" class="quiet" title={`times are ${zone.value}`} onClick={turn_zone}>{zone.value === "UTC" ? "UTC" : "Local"}</button>
         <button type="button" class="quiet" aria-label={is_dark() && theme.value !== "light" ? "light theme" : "dark theme"} onClick={turn_theme}>◐</button>
         <Keys /></nav>
-      <main id="main"><StoreNotice /><ThenBanner /><Screen key={moment.value ?? "now"} /></main>
+      <main id="main"><StoreNotice /><ThenBanner /><Screen key={moment.value ?? "now"} /><Copies /></main>
     </>
   );
 }

@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Form, type Deed } from "./act";
 import { ask, tell, type RunRow, type Status } from "./api";
 import { Panel } from "./parts";
+import { is_paused } from "./paused";
 import { changed } from "./stream";
 
 interface Asked { command_id: string; action: string; state: string; detail: string; cautions: string[] }
@@ -117,7 +118,7 @@ function Answers({ asked, kind, ranks, run }: { asked: Asked; kind: Kind; ranks:
     const look = () => ask<{ items: Command[] }>(`/commands?run=${run.uid}&action=${encodeURIComponent(asked.action)}&limit=20`).then(
       (all) => set_answers(all.items.find((one) => one.command_id === asked.command_id)?.answers ?? []), () => undefined);
     const turn = window.setInterval(() => {
-      if (Date.now() - began > ANSWER_SECONDS * 1000) { set_late(true); window.clearInterval(turn); } else void look();
+      if (Date.now() - began > ANSWER_SECONDS * 1000) { set_late(true); window.clearInterval(turn); } else if (!is_paused()) void look();
     }, 1000);
     return () => window.clearInterval(turn);
   }, [asked.command_id, over]);

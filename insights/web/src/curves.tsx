@@ -39,7 +39,8 @@ function DataTable({ curves, labels, axis }: { curves: Curve[]; labels: string[]
           <thead><tr><th scope="col">step</th>{axis && <th scope="col">{X_WORDS[axis.x]}</th>}<th scope="col">{curve.value ? "value" : "mean"}</th>{curve.min && <><th scope="col">least</th><th scope="col">greatest</th></>}<th scope="col">not finite</th></tr></thead>
           <tbody>{curve.x0.map((x, at) => ({ x, at })).slice(-MOST_ROWS).map(({ x, at }) => {
             const bad = curve.bad.find((row) => row[0] === at);
-            return <tr key={x}><td>{x}</td>{axis && <td>{axis.words_of(curve, at) || "–"}</td>}<td>{(curve.value ?? curve.mean ?? [])[at] ?? "–"}</td>{curve.min && <><td>{curve.min[at] ?? "–"}</td><td>{curve.max?.[at] ?? "–"}</td></>}<td>{bad ? bad[1]! + bad[2]! + bad[3]! : ""}</td></tr>;
+            const unit = curve.unit && curve.unit !== "1" ? curve.unit : undefined;
+            return <tr key={x}><td>{x}</td>{axis && <td>{axis.words_of(curve, at) || "–"}</td>}<td data-unit={unit}>{(curve.value ?? curve.mean ?? [])[at] ?? "–"}</td>{curve.min && <><td data-unit={unit}>{curve.min[at] ?? "–"}</td><td data-unit={unit}>{curve.max?.[at] ?? "–"}</td></>}<td>{bad ? bad[1]! + bad[2]! + bad[3]! : ""}</td></tr>;
           })}</tbody></StackTable>))}
     </details>
   );

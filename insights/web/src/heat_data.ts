@@ -3,6 +3,7 @@ import { Refused } from "./api";
 import { short } from "./chart";
 import type { Restart } from "./curve_data";
 import { then_path } from "./past";
+import { after_pause } from "./paused";
 
 export interface HeatRow { label?: string; name: string; last: string; folded: number; role: string; first_bad_step: number | null }
 export interface Heat {
@@ -21,7 +22,7 @@ const MAGIC = "TOCSCOL1";
 const HEAD = 16;
 
 export async function ask_heat(path: string): Promise<Heat> {
-  const answer = await fetch(`/api/v1${then_path(path)}`);
+  const answer = await after_pause(fetch(`/api/v1${then_path(path)}`));
   if (!answer.ok) {
     const body = await answer.json().catch(() => ({}));
     throw new Refused(answer.status, body.detail ?? `the server answered ${answer.status}`);

@@ -1,9 +1,11 @@
 // Keys: who looks at this all night does not use a mouse. `?` shows them; they can be switched off.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { CHART_ACTS } from "./chart_keys";
+import { put_on_clipboard } from "./copies";
 import { turn_theme, turn_zone } from "./look";
 import { turn_all_marks } from "./marks";
 import { then_link } from "./past";
+import { press_space } from "./paused";
 import { go } from "./place";
 
 const PLACES: Record<string, [string, string]> = { r: ["/", "runs"], i: ["/issues", "issues"], f: ["/fleet", "fleet"], s: ["/system", "system"] };
@@ -14,7 +16,7 @@ const SAID: [string, string][] = [
   ...Object.entries(TABS).map(([key, [, name]]): [string, string] => [`g ${key}`, `${name} of this run`]),
   ["A", "acknowledge this issue"], ["S", "silence this issue"], ["c", "copy the first command"], ["y", "copy the address"],
   ["w s", "zoom a chart in, out"], ["a d", "earlier, later"], ["0", "all steps"], ["[ ]", "previous, next mark"],
-  ["l", "logarithmic"], ["x", "curves by step, time or epoch"], ["v", "table of a chart"], ["e", "curves as CSV"], ["m", "marks on charts on or off"], ["t", "light or dark"], ["z", "UTC or your own time"], ["?", "these keys"],
+  ["l", "logarithmic"], ["x", "curves by step, time or epoch"], ["v", "table of a chart"], ["e", "curves as CSV"], ["m", "marks on charts on or off"], ["t", "light or dark"], ["z", "UTC or your own time"], ["Space", "pause, go on"], ["?", "these keys"],
 ];
 const LINES = "main .run-head a, main .run-name a, main .lines a, main .history a, main .rule-row a";
 
@@ -41,7 +43,7 @@ const press = (words: string) => [...document.querySelectorAll<HTMLButtonElement
 const ACTS: Record<string, () => void> = {
   "/": find, j: () => move(1), k: () => move(-1), t: turn_theme, z: turn_zone, m: turn_all_marks,
   A: () => press("Acknowledge"), S: () => press("Silence"), c: () => document.querySelector<HTMLButtonElement>(".command button")?.click(),
-  y: () => { void navigator.clipboard.writeText(location.href); }, ...CHART_ACTS,
+  y: () => { void put_on_clipboard(location.href); }, ...CHART_ACTS,
 };
 
 const off = () => { try { return localStorage.getItem("tocsin.keys") === "off"; } catch { return false; } };
@@ -66,6 +68,7 @@ export function Keys() {
         return;
       }
       if (event.key === "g") { after_g = event.timeStamp; return; }
+      if (event.key === " ") { press_space(event); return; }
       const act = ACTS[event.key];
       if (!act) return;
       event.preventDefault();
@@ -84,6 +87,7 @@ export function Keys() {
       {shown && <dialog ref={dialog} aria-labelledby="keys-title" onClose={() => show(false)}>
         <h2 id="keys-title">Keys</h2>
         <dl class="keys-list">{SAID.map(([key, words]) => <div key={key}><dt><kbd>{key}</kbd></dt><dd>{words}</dd></div>)}</dl>
+        <p>A click on a number copies it with its unit.</p>
         <p>On a chart: arrows read values, with Shift ten at a time; + and − zoom. Without a chosen chart, these letters act on the first one in the window.</p>
         <p><label><input type="checkbox" checked={!silent} onChange={turn} /> Single letters are keys</label></p>
         <p><button type="button" onClick={() => dialog.current?.close()}>Close</button></p>

@@ -2,8 +2,10 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Refused, sign_in, type IssueRow } from "./api";
+import { put_on_clipboard } from "./copies";
 import { moment_words, zone } from "./look";
 import { now_here, then_link } from "./past";
+import { is_paused } from "./paused";
 import { go } from "./place";
 import { changed } from "./stream";
 
@@ -47,8 +49,7 @@ export function ago(at: string): string {
 export function Command({ line, says }: { line: string; says: string }) {
   const [copied, set] = useState(false);
   const copy = async () => {
-    await navigator.clipboard.writeText(line);
-    set(true);
+    set(await put_on_clipboard(line));
     setTimeout(() => set(false), 1500);
   };
   return (
@@ -98,7 +99,7 @@ export function Asked<T>({ load, name, children }:
       (why: Error) => {
         if (left) return;
         set_error(why);
-        if (why instanceof Refused && why.status === 503) later = window.setTimeout(() => set_again((count) => count + 1), 2000);
+        if (why instanceof Refused && why.status === 503) later = window.setTimeout(() => { if (!is_paused()) set_again((count) => count + 1); }, 2000);
       });
     return () => { left = true; window.clearTimeout(later); };
   }, [name, turn, again]);

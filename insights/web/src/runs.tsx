@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { ask, Refused, type RunRow } from "./api";
 import { LongList } from "./long_list";
 import { ago, IssueLink, Link, Severity, SignIn, told_words } from "./parts";
+import { is_paused } from "./paused";
 import { place, set_query } from "./place";
 import { SparkLine, useSparks, type Spark } from "./sparks";
 import { changed } from "./stream";
@@ -34,7 +35,7 @@ function useRuns(words: string, first: number, last: number) {
     }, (why: Error) => {
       if (left) return;
       fail(why);
-      if (why instanceof Refused && why.status === 503) later = window.setTimeout(() => set_again((count) => count + 1), LATER);
+      if (why instanceof Refused && why.status === 503) later = window.setTimeout(() => { if (!is_paused()) set_again((count) => count + 1); }, LATER);
     });
     for (let page = pages[0]; page <= pages[1]; page += 1) void take(page * PAGE);
     return () => { left = true; window.clearTimeout(later); };

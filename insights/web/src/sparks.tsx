@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, type RunRow } from "./api";
 import { short } from "./chart";
+import { is_paused } from "./paused";
 import { changed } from "./stream";
 
 export interface Spark { run: string; name: string; width: number; x: number[]; mean: (number | null)[]; bad: number[]; last: number | null }
@@ -25,6 +26,7 @@ export function useSparks(shown: RunRow[]): Map<string, Spark> {
     if (fresh.length + moved.length === 0) return undefined;
     const wait = fresh.length > 0 ? REST : Math.max(REST, asked_at.current + AGAIN - Date.now());
     const due = window.setTimeout(() => {
+      if (is_paused() && fresh.length === 0) return;
       asked_at.current = Date.now();
       const wanted = [...fresh, ...moved].slice(0, MOST);
       ask<{ items: Spark[] }>(`/sparklines?runs=${wanted.map((run) => run.uid).join()}`).then(({ items }) => {

@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { ask, type Status, type StoreState } from "./api";
 import { Moment } from "./parts";
+import { is_paused } from "./paused";
 import { live, told_stores } from "./stream";
 
 const FIRST_MS = 2000, EVERY_MS = 30_000;
@@ -27,7 +28,7 @@ export function StoreNotice() {
     let timer = 0;
     const look = () => {
       if (!streams) timer = window.setTimeout(look, EVERY_MS);
-      if (document.hidden) return;
+      if (document.hidden || is_paused()) return;
       const before = told_stores.value;
       ask<Status>("/status").then((status) => {
         set_stores(status.stores ?? []);

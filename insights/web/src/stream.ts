@@ -2,6 +2,7 @@
 import { effect, signal } from "@preact/signals";
 import type { StoreState } from "./api";
 import { moment } from "./past";
+import { is_paused, paused } from "./paused";
 import { poll_events } from "./polled";
 
 // Counts up whenever a run has changed: who shows one asks again.
@@ -20,6 +21,7 @@ export const told_stores = signal<ReadonlyMap<string, StoreState>>(new Map());
 
 // Everything on the screen asks again.
 export function refresh(): void {
+  if (is_paused()) paused.value = Date.now();
   refreshes.value += 1;
   changed.value += 1;
 }
@@ -27,18 +29,19 @@ export function refresh(): void {
 type Told = { type: "changed" | "lost" | "anybody" } | { type: "hello"; polled: boolean } | { type: "tick"; uid: string } | { type: "store"; one: StoreState };
 
 let due = 0;
+let missed = false;  // what happened while nothing was followed
 function soon(): void {
   if (due) return;
-  due = window.setTimeout(() => { due = 0; changed.value += 1; }, 250);
+  due = window.setTimeout(() => { due = 0; if (!is_paused()) changed.value += 1; }, 250);
 }
 
 function hear(told: Told): void {
-  if (document.hidden) return;
+  if (document.hidden || is_paused()) return;
   if (told.type === "tick") ticks.value = new Map(ticks.value).set(told.uid, (ticks.value.get(told.uid) ?? 0) + 1);
   if (told.type === "store") told_stores.value = new Map(told_stores.value).set(told.one.store, told.one);
   if (told.type === "hello") { live.value = true; polled.value = told.polled; }
   if (told.type === "lost") live.value = false;
-  if (told.type === "hello" || told.type === "changed") soon();
+  if (told.type === "hello" && missed) { missed = false; refresh(); } else if (told.type === "hello" || told.type === "changed") soon();
 }
 
 const CHANGES = ["run", "silence", "reset"];
@@ -83,11 +86,11 @@ function share(): () => void {
   return () => { stop.abort(); release(); channel.close(); };
 }
 
-// A hidden window holds nothing. Without a secure context there are no locks: each window has a stream of its own.
+// A window that is hidden or paused holds nothing. Without a secure context there are no locks: each window has a stream of its own.
 export function follow(): void {
   let leave: (() => void) | null = null;
   const look = () => {
-    if (document.hidden || moment.value) { leave?.(); leave = null; live.value = false; }
+    if (document.hidden || moment.value || paused.value !== null) { missed ||= leave !== null && !moment.value; leave?.(); leave = null; live.value = false; }
     else if (!leave) leave = "locks" in navigator && "BroadcastChannel" in window ? share() : open_stream(hear);
   };
   document.addEventListener("visibilitychange", look);

@@ -1,6 +1,7 @@
 // Questions about runs that are asked at the same moment, as one request: a tick makes every chart ask.
 import { ask, Refused } from "./api";
 import { moment } from "./past";
+import { after_pause } from "./paused";
 
 interface Waiting { path: string; done: (body: unknown) => void; failed: (why: Error) => void }
 interface Answer { status: number; body: { detail?: string } }
@@ -20,7 +21,7 @@ async function send(some: Waiting[]): Promise<void> {
   if (some.length === 1) return ask(some[0]!.path).then(some[0]!.done, some[0]!.failed);
   try {
     const body = JSON.stringify({ queries: some.map((one) => query_of(one.path)) });
-    const answer = await fetch("/api/v1/query", { method: "POST", headers: { "Content-Type": "application/json", Accept: "application/json" }, body });
+    const answer = await after_pause(fetch("/api/v1/query", { method: "POST", headers: { "Content-Type": "application/json", Accept: "application/json" }, body }));
     const told = await answer.json().catch(() => ({}));
     if (!answer.ok) throw new Refused(answer.status, told.detail ?? `the server answered ${answer.status}`);
     (told.answers as Answer[]).forEach((one, at) =>
