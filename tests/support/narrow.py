@@ -9,7 +9,7 @@ FOUND = """() => {
     if (!shown(one)) continue;
     const way = getComputedStyle(one).overflowX;
     if ((way === "auto" || way === "scroll") && one.scrollWidth > one.clientWidth + 1) out.push("scrolls: " + said(one));
-    if (one.matches("th, td, p, li, h2, button, a") && one.getBoundingClientRect().right > innerWidth + 1) out.push("beyond: " + said(one));
+    if (one.matches("th, td, p, li, h2, button, a, select, input") && one.getBoundingClientRect().right > innerWidth + 1) out.push("beyond: " + said(one));
   }
   for (const table of document.querySelectorAll("main table.stacks")) {
     const heads = [...table.querySelectorAll("thead th")];

@@ -14,6 +14,12 @@ function newest(deliveries: Delivery[]): Delivery[] {
   return [...by_message.values()];
 }
 
+// What a message was about, where it is not the first about the incident.
+const ABOUT: Record<string, string> = {
+  new_issues: "new issues", all_resolved: "that all is over", some_resolved: "that some is over", severity_raised: "a higher severity",
+  repeat: "that it goes on", escalation: "as an escalation",
+};
+
 const ARRIVED = new Set(["delivered", "delivered_via_digest"]);
 
 export function Told({ deliveries }: { deliveries: Delivery[] }) {
@@ -24,7 +30,7 @@ export function Told({ deliveries }: { deliveries: Delivery[] }) {
         <ul class="lines">{shown.map((one) => (
           <li key={one.id}>
             <span class={ARRIVED.has(one.state) ? "good" : "bad"}>{ARRIVED.has(one.state) ? "✓" : "✗"}</span>{" "}
-            <b>{one.receiver}</b> by {one.type}: {one.state.replaceAll("_", " ")}
+            <b>{one.receiver}</b> by {one.type}: {one.state.replaceAll("_", " ")}{ABOUT[one.reason] && `, ${ABOUT[one.reason]}`}
             {one.code && <span class="dim"> {one.code} ·</span>}{" "}
             <span class="dim">{one.latency_ms} ms · <Moment at={one.time} /></span>{" "}<AsItWas to={place.value.path} at={one.time}>as it was then</AsItWas>
             {!ARRIVED.has(one.state) && one.detail && <div class="dim">{one.detail}</div>}
@@ -45,7 +51,7 @@ export function Done({ stop }: { stop: Stop | null }) {
         {stop.exit_code !== null && `, exit code ${stop.exit_code}`}</p>
       <p>Asked by {stop.rule ? `the rule ${stop.rule}` : stop.requested_by ?? "a person"} <span class="dim"><Moment at={stop.requested_at} /></span></p>
       {stop.reason && <p>Because {stop.reason}</p>}
-      {stop.ranks.asked > 0 && <p>{stop.ranks.stopped} of {stop.ranks.asked} ranks stopped{stop.ranks.refused > 0 && `, ${stop.ranks.refused} refused`}</p>}
+      {stop.ranks.asked > 0 && <p>{stop.ranks.stopped} of {stop.ranks.asked} {stop.ranks.asked === 1 ? "rank" : "ranks"} stopped{stop.ranks.refused > 0 && `, ${stop.ranks.refused} refused`}</p>}
       {saved ? <p>Checkpoint{saved.step !== null && ` of step ${saved.step}`}: <code>{saved.path}</code>
         {saved.host && <> on <b>{saved.host}</b></>}{saved.bytes > 0 && <span class="dim"> {bytes(saved.bytes)}</span>}</p>
         : <p>No checkpoint{stop.checkpoint_failure ? `: ${stop.checkpoint_failure}` : " was saved."}</p>}
