@@ -24,6 +24,13 @@ def stored_of(server):
     return names[0]["stored"] if names else 0
 
 
+def rested(server, page):
+    """How many values there are once no more come, and so no more ticks of the stream either."""
+    last = [-1]
+    assert wait_for(lambda: last.append(stored_of(server)) or last[-1] == last[-2] or page.wait_for_timeout(3000), 60)
+    return last[-1]
+
+
 @pytest.fixture
 def moving(server, browser, tmp_path):
     """A server, its job that goes on, and a page that shows its curves."""
@@ -60,11 +67,9 @@ def test_space_pauses_the_page_and_going_on_brings_what_was_missed(moving):
     assert shown(page) == before and page.inner_text("main") == words, "and nothing moves"
     job.kill()
     job.wait()
-    last = []
-    assert wait_for(lambda: last.append(stored_of(one)) or (len(last) > 10 and len(set(last[-10:])) == 1), 60), "no more values, so no more ticks"
+    stored = rested(one, page)
     page.keyboard.press("Space")
     page.wait_for_selector(".live.good", timeout=SLOW)
-    stored = last[-1]
     said = f"{stored} values stored"
     page.wait_for_selector(f"{LOSS} figcaption:has-text('{said}')", timeout=SLOW)
     assert wait_for(lambda: page.wait_for_timeout(50) or shown(page)[1] >= stored - 1, 30), (shown(page), stored)
