@@ -61,7 +61,7 @@ export function ByRankPanel({ uid, turn }: { uid: string; turn: number }) {
         <button type="button" aria-pressed={log} onClick={() => set_query("scale", log ? "" : "log10")}>Logarithmic</button></p>
       {error && <p class="fault" role="alert">{error.message}</p>}
       {scalars.answer && tensors.answer && !known && <p class="dim">The run has not logged {of}.</p>}
-      {heat && heat.rows.length > 0 && <HeatFigure heat={heat} marks={restart_marks(heat.restarts, heat.mode ?? "train", uid)} selected={null} most={TALL} said={rank_sentence(heat)} />}
+      {heat && heat.rows.length > 0 && <HeatFigure title={`${words} of every rank`} heat={heat} marks={restart_marks(heat.restarts, heat.mode ?? "train", uid)} selected={null} most={TALL} said={rank_sentence(heat)} />}
       {heat && heat.rows.length === 0 && <p class="dim">It has no values yet.</p>}
       {heat && heat.rows.length === 1 && heat.ranks === 1 && <p class="dim">The run has one rank: there is nothing to compare it with.</p>}
     </section>

@@ -161,7 +161,7 @@ export class Chart {
     this.events.range(from, from + Math.round(max - min) + 1);
   }
   leave(): void { this.watch.disconnect(); this.others?.leave(); this.plot.destroy(); }
-
+  drawn() { const { plot, lines, marks } = this; return { plot, lines, marks, time: this.look.time === true, over: (on: uPlot) => this.draw(on) }; }
   private nearest(x: number): number {
     const all = this.plot.data[0];
     let best = 0;

@@ -11,6 +11,8 @@ import { Link, Panel, SignIn } from "./parts";
 import { place, set_query } from "./place";
 import { colours_of_runs } from "./run_colours";
 import { changed } from "./stream";
+import { SavePicture } from "./save_picture";
+import { show_run } from "./shown_run";
 import { WideTable } from "./wide_table";
 
 const MOST_RUNS = 8;
@@ -30,7 +32,7 @@ async function find(uids: string[]): Promise<Found> {
   return { runs, names, missing: uids.filter((_, at) => !pages[at]) };
 }
 
-function CompareChart({ all, mode, axis, log, band, colours }: { all: Compared[]; mode: string; axis: Axis; log: boolean; band: Line | null; colours: number[] }) {
+function CompareChart({ name, all, mode, axis, log, band, colours }: { name: string; all: Compared[]; mode: string; axis: Axis; log: boolean; band: Line | null; colours: number[] }) {
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<Chart | null>(null);
   const [at, set_at] = useState<number | null>(null);
@@ -60,6 +62,7 @@ function CompareChart({ all, mode, axis, log, band, colours }: { all: Compared[]
   };
   return (
     <figure class="chart">
+      <SavePicture of={chart} title={`${name}${mode !== "train" ? ` · ${mode}` : ""}`} x={AXES.find(([one]) => one === axis)![1]} y={log ? "logarithmic" : ""} />
       <p class="keys">{lines.map((line) => <span key={line.label} data-colour={colour_of(line.colour!)}><svg width="28" height="6" aria-hidden="true"><line x1="0" y1="3" x2="28" y2="3" stroke={colour_of(line.colour!)} stroke-width="3" stroke-dasharray={dashes_of(line.colour!).join(" ")} /></svg> {line.label}</span>)}</p>
       <p class="read" aria-live="polite">{read}</p>
       <div class="plot" ref={box} tabIndex={0} role="img" onKeyDown={key} aria-label={`${lines.map((line) => `${line.label}: ${line.x.length} points`).join(". ")}. Arrow keys read values.`} />
@@ -99,6 +102,7 @@ export function CompareScreen() {
     Promise.all(found.runs.map(async (run) => ({ run, answer: await ask<Curves>(`/runs/${run.uid}/series?${query}`) }))).then(set_all, set_why);
   }, [found, name]);
   document.title = "Compare · Tocsin";
+  show_run(null, "compare");
   if (why instanceof Refused && why.status === 401) return <SignIn done={() => set_again(again + 1)} />;
   const modes = modes_of(all);
   const mode = modes.includes(asked("mode")) ? asked("mode") : modes[0] ?? "train";
@@ -123,7 +127,7 @@ export function CompareScreen() {
           <button type="button" aria-pressed={log} onClick={() => set_query("log", log ? "" : "true")}>Logarithmic</button>
           <button type="button" aria-pressed={asked("baseline") === "job"} onClick={() => set_query("baseline", asked("baseline") === "job" ? "" : "job")}>Baseline of the job</button></p>
         {!name && <p class="dim">None of these runs has logged a scalar.</p>}
-        {all.length > 0 && name && <Panel title={name}><CompareChart all={all} mode={mode} axis={axis} log={log} band={line_of_band(baseline.answer)} colours={colours} /><Numbers all={all} mode={mode} /></Panel>}
+        {all.length > 0 && name && <Panel title={name}><CompareChart name={name} all={all} mode={mode} axis={axis} log={log} band={line_of_band(baseline.answer)} colours={colours} /><Numbers all={all} mode={mode} /></Panel>}
         <BaselinePanel of={baseline} runs={found.runs} axis={axis} />
         <Panel title="In what they differ">{rows.length === 0 ? <p>In nothing that Tocsin was told: give <code>labels=</code> to <code>tocsin.watch</code>.</p> :
           <WideTable label="differences"><thead><tr><th scope="col"><span class="said">what</span></th>{found.runs.map((run) => <th scope="col" key={run.uid}>{run_words(run)}</th>)}</tr></thead>

@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Happened, Mark } from "./marks";
 import { clock, clock_words } from "./clock";
 import { useAsked } from "./curves";
+import { SavePicture } from "./save_picture";
 import { HeatCanvas } from "./heat";
 import { heat_press, speaks } from "./heat_keys";
 import { ask_heat, HIGHEST, NOTHING, type Heat } from "./heat_data";
@@ -77,6 +78,7 @@ function CoreFigure({ heat, marks: all_marks, at, point, choose }: { heat: Heat;
   const row = cell ? heat.rows[cell[0]] : undefined;
   return (
     <figure class="heat">
+      <SavePicture of={canvas} title="Utilization of cores and GPUs" x="time" />
       <p class="read" aria-live={speaks(box.current)}>{cell && row && at !== null ? `${clock_words(heat.from + cell[1] * heat.width)}, ${row.label}: ${share(heat, ...cell)}` : " "}</p>
       <div class="cells" ref={box} tabIndex={0} role="img" onKeyDown={(event) => heat_press(event, canvas.current)} aria-label={`Utilization of cores and GPUs. ${said} ${marks.map((mark) => mark.text).join(". ")} Arrow keys read cells, Enter draws the row above.`} />
       <p class="legend"><span>0 % <i class="ramp dark-high" /> 100 %, dark is busy</span><span><i class="checker" /> no sample</span></p>

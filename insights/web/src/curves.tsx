@@ -22,6 +22,7 @@ import { steps_of_mode } from "./shared_cursor";
 import { turn_of } from "./stream";
 import { names_for, missing_of, step_axis, X_WORDS, type StepAxis } from "./step_axis";
 import { AxisChoice, x_shown } from "./step_axis_choice";
+import { SavePicture } from "./save_picture";
 import { StackTable } from "./wide_table";
 
 const MOST_NAMES = 4;  // until somebody chooses
@@ -80,6 +81,7 @@ export function Figure({ name, mode, curves, answer, marks: all_marks, log, zoom
   const hidden = log ? lines.reduce((sum, line) => sum + line.mid.filter((value) => value !== null && value <= 0).length, 0) : 0;
   return (
     <figure class="chart" data-name={name} data-mode={mode} data-x={axis?.x ?? "step"}>
+      <SavePicture of={chart} title={`${name}${mode !== "train" ? ` · ${mode}` : ""}`} x={axis ? X_WORDS[axis.x] : "step"} y={[curves[0]?.unit !== "1" && curves[0]?.unit, log && "logarithmic"].filter(Boolean).join(", ")} />
       <h3>{name}{mode !== "train" && ` · ${mode}`}{lines.length > 1 && <span class="keys">{lines.map((line, which) => (
         <span key={which}><i style={{ background: colour_of(which) }} /> {line.label}</span>))}</span>}</h3>
       <p class="read" aria-live={mine ? "polite" : "off"}>{at === null ? " " : (axis ? axis.read(curves, labels, at, answer.width) : read_out(curves, labels, at, answer.width)) + attempt_at(stretches, at, answer.width)}</p>

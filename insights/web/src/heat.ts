@@ -149,6 +149,15 @@ export class HeatCanvas {
     this.draw_cursor(ctx);
   }
 
+  // What a file of the picture is made from: `paint` draws all but the cursor, in CSS pixels.
+  drawn() {
+    const { heat, marks } = this;
+    if (!heat) return null;
+    const { left, width, height } = this.place();
+    const ramp = painted({ ...heat, columns: HIGHEST + 1, rows: heat.rows.slice(0, 1), cells: Uint8Array.from({ length: HIGHEST + 1 }, (_, at) => at) }, (cell) => TABLE[heat.time ? HIGHEST - cell : cell]!);
+    return { heat, marks, ramp, left, width: left + width + 1, height: ABOVE + height + AXIS, paint: (ctx: CanvasRenderingContext2D) => this.paint(ctx, 1) };
+  }
+
   private picture(unit: number): HTMLCanvasElement {
     const { left, width, height } = this.place();
     this.canvas.style.width = `${left + width + 1}px`;
@@ -156,7 +165,11 @@ export class HeatCanvas {
     this.canvas.width = Math.round((left + width + 1) * unit);
     this.canvas.height = Math.round((ABOVE + height + AXIS) * unit);
     const out = canvas_of(this.canvas.width, this.canvas.height);
-    const ctx = out.getContext("2d")!;
+    this.paint(out.getContext("2d")!, unit);
+    return out;
+  }
+  private paint(ctx: CanvasRenderingContext2D, unit: number): void {
+    const { left, width, height } = this.place();
     const area: [number, number, number, number] = [left * unit, ABOVE * unit, width * unit, height * unit];
     ctx.imageSmoothingEnabled = false;
     this.patterned(ctx, this.layers[2]!, checker(unit), area);
@@ -166,7 +179,6 @@ export class HeatCanvas {
     this.draw_names(ctx);
     this.draw_axis(ctx);
     this.draw_marks(ctx);
-    return out;
   }
 
   private patterned(ctx: CanvasRenderingContext2D, mask: HTMLCanvasElement, pattern: HTMLCanvasElement, [x, y, width, height]: [number, number, number, number]): void {

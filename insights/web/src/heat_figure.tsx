@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { short } from "./chart";
 import { HeatCanvas } from "./heat";
 import { heat_press, speaks } from "./heat_keys";
+import { SavePicture } from "./save_picture";
 import type { Mark } from "./marks";
 import { useMarks } from "./marks_list";
 import { cell_words, heat_sentence, HIGHEST, row_words, steps_of, value_of, type Heat } from "./heat_data";
@@ -15,8 +16,8 @@ function Legend({ heat }: { heat: Heat }) {
 }
 
 // `said`: its sentence, if rows are no tensors.
-export function HeatFigure({ heat, marks: all_marks, selected, most, point, choose, said: told }:
-  { heat: Heat; marks: Mark[]; selected: string | null; most: number; point?: (column: number) => void; choose?: (name: string, step: number) => void; said?: string }) {
+export function HeatFigure({ title, heat, marks: all_marks, selected, most, point, choose, said: told }:
+  { title: string; heat: Heat; marks: Mark[]; selected: string | null; most: number; point?: (column: number) => void; choose?: (name: string, step: number) => void; said?: string }) {
   const marks = useMarks(all_marks);
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HeatCanvas | null>(null);
@@ -36,6 +37,7 @@ export function HeatFigure({ heat, marks: all_marks, selected, most, point, choo
   const said = told ?? heat_sentence(heat);
   return (
     <figure class="heat">
+      <SavePicture of={canvas} title={title} x="step" />
       <p class="read" aria-live={speaks(box.current)}>{at && row ? `${steps_of(heat, at[1])}, ${row_words(row)}: ${heat.stat} ${cell_words(heat, at[0], at[1])}` : " "}</p>
       <div class="cells" ref={box} tabIndex={0} role="img" onKeyDown={(event) => heat_press(event, canvas.current)}
         aria-label={`${said} ${marks.map((mark) => mark.text).join(". ")} Arrow keys read cells${choose ? ", Enter chooses the tensor" : ""}.`} />

@@ -2,6 +2,7 @@
 export { CompareScreen } from "./compare";
 export { FleetNodeScreen, FleetScreen } from "./fleet";
 export { NodesScreen } from "./nodes";
+export { save_picture } from "./picture";
 export { RanksScreen } from "./ranks";
 export { SystemScreen } from "./system";
 export { TensorsScreen } from "./tensors";

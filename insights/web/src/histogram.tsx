@@ -3,6 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Refused } from "./api";
 import type { Mark } from "./marks";
 import { useMarks } from "./marks_list";
+import { SavePicture } from "./save_picture";
 import { useAsked } from "./curves";
 import { exactly } from "./curve_data";
 import { HeatCanvas } from "./heat";
@@ -27,6 +28,7 @@ function HistogramFigure({ one, name, marks: all_marks }: { one: Histogram; name
   const read = at && at[0] < heat.rows.length && at[1] < heat.columns ? histogram_read(one, ...at) : " ";
   return (
     <figure class="heat">
+      <SavePicture of={canvas} title={`Values of ${name}`} x="step" y="value" />
       <p class="read" aria-live={speaks(box.current)}>{read}</p>
       <div class="cells" ref={box} tabIndex={0} role="img" onKeyDown={(event) => heat_press(event, canvas.current)}
         aria-label={`Values of ${said} Arrow keys read cells.`} />

@@ -9,6 +9,7 @@ import { before } from "./past";
 import { ReplayPanel } from "./replay";
 import { marks_of_issue } from "./replay_marks";
 import { attempt_words, outcome_words } from "./runs";
+import { show_run } from "./shown_run";
 import { Done, Told } from "./told";
 import { AsItWas, OnlyNow } from "./then";
 import { WhereInTheModel } from "./where";
@@ -124,6 +125,7 @@ export function IssueScreen({ issue_key, episode }: { issue_key: string; episode
   return (
     <Asked<IssuePage> name={path} load={() => ask(path)}>{(answer) => {
       const happened = { uid: answer.run?.uid ?? "", issues: answer.issues_of_run, stop: answer.stop, changes: answer.changes };
+      show_run(answer.run);
       document.title = `${answer.issue.status === "firing" ? "■ " : ""}${answer.issue.summary} · Tocsin`;
       return <>
         <Head answer={answer} />

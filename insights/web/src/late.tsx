@@ -1,6 +1,7 @@
 // How late each rank ended each step: a row for each rank, a column for each step.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Mark } from "./marks";
+import { SavePicture } from "./save_picture";
 import { HeatCanvas } from "./heat";
 import { heat_press, speaks } from "./heat_keys";
 import { HIGHEST, NOTHING, type Heat } from "./heat_data";
@@ -33,6 +34,7 @@ export function LateFigure({ ranks, from }: { ranks: LateRank[]; from: number })
   const late = at && ranks[at[0]]?.late[at[1]];
   return (
     <figure class="heat">
+      <SavePicture of={canvas} title="Lateness of ranks" x="step" />
       <p class="read" aria-live={speaks(box.current)}>{at && ranks[at[0]] ? `step ${from + at[1]}, rank ${ranks[at[0]]!.rank}: ${late == null ? "not ended by all ranks" : `${seconds_words(late)} late`}` : " "}</p>
       <div class="cells" ref={box} tabIndex={0} role="img" onKeyDown={(event) => heat_press(event, canvas.current)} aria-label={`Lateness of ${ranks.length} ranks, at most ${seconds_words(most)}. Arrow keys read cells.`} />
       <p class="legend"><span>0 s <i class="ramp" /> {seconds_words(most)}</span><span><i class="checker" /> not ended by all ranks</span></p>

@@ -4,9 +4,11 @@ import { Kept } from "./keep";
 import { Link, Moment } from "./parts";
 import { moment } from "./past";
 import { attempt_words, outcome_words } from "./runs";
+import { show_run } from "./shown_run";
 import { OnlyNow } from "./then";
 
 export function Head({ run, at }: { run: RunRow; at: "overview" | "tensors" | "nodes" | "timeline" | "ranks" | "rules" | "history" }) {
+  show_run(run);
   const tab = (name: string, to: string, here: boolean) =>
     here ? <b aria-current="page">{name}</b> : <Link to={to}>{name}</Link>;
   return (

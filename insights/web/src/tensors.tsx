@@ -111,7 +111,7 @@ function Panels({ answer }: { answer: RunPage }) {
       {grid && grid.tensors === 0 && <Nothing heat={grid} filtered={filter !== ""} />}
       {grid && grid.tensors > 0 && <>
         <Marks marks={marks} />
-        <HeatFigure heat={grid} marks={marks} selected={selected} most={TALL} point={point} choose={choose} />
+        <HeatFigure title={`${stat} of all tensors${mode && mode !== "train" ? `, ${mode}` : ""}`} heat={grid} marks={marks} selected={selected} most={TALL} point={point} choose={choose} />
         {grid.left_out > 0 && <p class="fault">{grid.left_out} more tensors are not drawn: narrow the filter.</p>}
         {grid.refused > 0 && <p class="fault">{grid.refused} values were left out: a run may have 200 000 series.</p>}
         {grid.tensors_gone && <p class="dim">Older tensors of this run gave way, because curves.db was larger than <code>insights.max_curve_bytes</code>.</p>}</>}

@@ -8,6 +8,7 @@ import { clock } from "./clock";
 import { colour_of } from "./colours";
 import { amount, lines_of_samples, samples_read, samples_sentence, type Samples, type SystemAnswer } from "./system_data";
 import { zone } from "./look";
+import { SavePicture } from "./save_picture";
 import { StackTable } from "./wide_table";
 import { useMarks } from "./marks_list";
 
@@ -48,6 +49,7 @@ export function TimeFigure({ form, all, labels, answer, at, point, zoom, marks: 
   const said = all.map((one, which) => samples_sentence(one, labels[which]!, form.factor, form.unit, answer.width));
   return (
     <figure class="chart" id={`chart-${form.id}`} data-name={form.id}>
+      <SavePicture of={chart} title={form.title} x="time" y={form.unit} />
       <h3>{form.title}{all.length > 1 && <span class="keys">{labels.map((label, which) => <span key={label}><i style={{ background: colour_of(which) }} /> {label}</span>)}</span>}</h3>
       <p class="read" aria-live="polite">{at === null ? " " : samples_read(all, labels, form.factor, form.unit, at) + attempt_at(stretches, at, answer.width)}</p>
       <div class="plot" ref={box} tabIndex={0} role="img" onKeyDown={press} aria-label={`${form.title}. ${said.join(" ")} ${stretches_words(stretches, true)} ${marks.map((mark) => mark.text).join(". ")} Arrow keys read values, plus and minus zoom, 0 shows the whole run.`} />

@@ -40,7 +40,7 @@ export function WhereInTheModel({ issue, run, happened }: { issue: Issue; run: s
         {first?.kind === "tensor" && <span><i class="first" /> first</span>}</p>
       {named.length > 0 && <p class="dim">{named.map((name, at) => <span key={name}>{at > 0 && ", "}<Link to={tab(name)}>{name}</Link></span>)}{bad.length + far.length > named.length && ` and ${bad.length + far.length - named.length} more`}</p>}
       {health.tensors > health.items.length && <p class="dim">{health.tensors - health.items.length} more tensors are not shown; those that were bad are.</p>}
-      {heat && heat.rows.length > 0 && heat.lo !== null && <HeatFigure heat={heat} marks={[...marks_of({ ...happened, hardware }), ...restart_marks(heat.restarts, heat.mode ?? "train", run)]} selected={null} most={180} choose={(name) => go(tab(name))} />}
+      {heat && heat.rows.length > 0 && heat.lo !== null && <HeatFigure title={`${heat.stat} around step ${step}`} heat={heat} marks={[...marks_of({ ...happened, hardware }), ...restart_marks(heat.restarts, heat.mode ?? "train", run)]} selected={null} most={180} choose={(name) => go(tab(name))} />}
       <p><Link to={`/runs/${run}/tensors?step=${step}`}>All tensors of the run</Link></p>
     </section>
   );
