@@ -143,6 +143,8 @@ function draw_axes(pen: SvgPen, plot: uPlot): void {
     const flat = which === 0;
     const low = (flat ? left : top) - 0.5;
     const high = low + (flat ? width : height) + 1;
+    pen.save();
+    pen.group(flat ? "x axis" : "y axis");
     pen.textAlign = flat ? "center" : "right";
     pen.textBaseline = flat ? "top" : "middle";
     (axis._splits ?? []).forEach((value, at) => {
@@ -155,9 +157,8 @@ function draw_axes(pen: SvgPen, plot: uPlot): void {
       const text = axis._values?.[at];
       if (text) pen.fillText(text, flat ? place : left - 10, flat ? top + height + 10 : place);
     });
+    pen.restore();
   });
-  pen.textAlign = "left";
-  pen.textBaseline = "alphabetic";
 }
 
 function chart_body(pen: SvgPen, chart: ReturnType<Chart["drawn"]>): void {
