@@ -104,11 +104,14 @@ class Drawing:
 
     def scale(self, axis, number=float):
         """(a, b): a place of the picture is a + b * value, by the ticks that are written."""
-        ticks = [(number(text.text), float(text.get("x" if axis == "x" else "y"))) for text in self.groups[f"{axis} axis"].iter(SVG + "text")]
+        ticks, place = [], None
+        for one in self.groups[f"{axis} axis"]:  # each text stands behind its line
+            if one.tag == SVG + "path":
+                place = float(re.match(r"M([-\d.]+) ([-\d.]+)", one.get("d")).group(1 if axis == "x" else 2))
+            elif one.tag == SVG + "text":
+                ticks.append((number(one.text), place))
         assert len(ticks) >= 2, self.texts
-        grid = [float(re.match(r"M([-\d.]+) ([-\d.]+)", path.get("d")).group(1 if axis == "x" else 2)) for path in self.groups[f"{axis} axis"].iter(SVG + "path")]
-        values, written = numpy.array(ticks).T
-        lines = numpy.array([min(grid, key=lambda line: abs(line - place)) for place in written])  # a text stands beside its line
+        values, lines = numpy.array(ticks).T
         b, a = numpy.polyfit(values, lines, 1)
         assert numpy.abs(a + b * values - lines).max() < 0.05, "ticks lie evenly"
         return a, b
@@ -176,7 +179,7 @@ def test_the_svg_holds_the_points_of_the_series(pictured, browser, theme, unit):
     assert len(x) == len(want)
     assert numpy.abs(x - [one for one, _ in want]).max() < near_x
     assert numpy.abs(y - [one for _, one in want]).max() < near_y
-    assert lifted.sum() == 2 and x[lifted][1] >= 720, "no line over what is not finite"
+    assert lifted.sum() == 2 and x[lifted][1] > 720 - near_x and x[numpy.flatnonzero(lifted)[1] - 1] < 700, "no line over what is not finite"
     band = drawing.groups[label].findall(SVG + "path")
     assert len(band) == 3, "the band before and behind, and the line"
     # The lane of what is not finite and the mark with its words.
@@ -256,13 +259,14 @@ def test_a_heat_map_is_one_pixel_for_each_cell(pictured, browser):
              if image.get("width") == "120"]
     palette = ramp[0, :, :3]
     assert palette.shape[0] == 253 and palette[0].tolist() == [68, 1, 84] and palette[252].tolist() == [253, 231, 37]
+    assert colours.shape[:2] == cells.shape
     checked = 0
     for row, line in enumerate(cells):
         for column, cell in enumerate(line):
             if cell <= 252 and colours.shape[1] == len(line):
                 assert colours[row, column, :3].tolist() == palette[cell].tolist()
                 checked += 1
-    assert checked >= 400
+    assert checked > 300
     png = png_of(saved(page, "#heat", "PNG")[1])
     assert png.shape[:2] == (2 * drawing.size[1], 2 * drawing.size[0])
     red = (numpy.abs(png[:, :, :3] - [211, 36, 43]).sum(axis=2) == 0).mean()

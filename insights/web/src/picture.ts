@@ -248,7 +248,7 @@ export function picture_of(shown: Chart | HeatCanvas, words: PictureWords, figur
   if (chart) chart_body(pen, chart);
   else { pen.group("cells"); heat!.paint(pen as unknown as CanvasRenderingContext2D); }
   pen.restore();
-  y += high + 14;
+  y += high + (chart ? -4 : 14);  // a chart has room under its axis
   pen.font = TEXT;
   pen.fillStyle = css("--dim");
   pen.textAlign = "center";
