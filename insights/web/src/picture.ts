@@ -4,7 +4,7 @@ import type { HeatCanvas } from "./heat";
 import { clock, clock_words } from "./clock";
 import { colour_of, dashes_of } from "./colours";
 import { canvas_of, checker, css, hatch } from "./heat_patterns";
-import { zone } from "./look";
+import { moment_words, zone } from "./look";
 import { MARK_SIGNS, mark_colours, type Mark } from "./marks";
 import type { PictureWords } from "./save_picture";
 import { shown_run } from "./shown_run";
@@ -23,7 +23,7 @@ type Ticks = uPlot.Axis & { _splits?: number[]; _values?: (string | null)[] };  
 interface Range { words: string; file: string }
 
 const range_of = (from: number, to: number, time: boolean, x: string): Range => {
-  if (time) return { words: `${clock(from)} to ${clock_words(to)}`, file: `${new Date(from).toISOString().slice(0, 10)}-${clock(from)}-to-${clock(to)}` };
+  if (time) return { words: `${clock(from)} to ${clock_words(to)}`, file: `${moment_words(new Date(from).toISOString(), zone.value).slice(0, 10)}-${clock(from)}-to-${clock(to)}` };
   const by_step = Object.values(X_WORDS).includes(x);  // whatever steps are drawn by, the range is one of steps
   const name = by_step ? "steps" : x;
   const [low, high] = by_step ? [String(Math.round(from)), String(Math.round(to))] : [short(from), short(to)];
