@@ -13,7 +13,7 @@ import zlib
 import numpy
 import pytest
 
-from tests.e2e import test_fleet
+from tests.e2e import test_fleet, test_page_axis
 from tests.e2e.test_curves import asked, environment
 from tests.e2e.test_fleet import uid_of
 from tests.e2e.test_tensors import CONFIG, binary
@@ -22,7 +22,8 @@ from tests.support.hook_support import wait_for
 from tests.support.issues import issue_record
 from tests.support.program import ROOT, Server
 
-fleet = test_fleet.fleet  # the fixture
+fleet = test_fleet.fleet  # the fixtures
+paced = test_page_axis.paced
 
 SVG = "{http://www.w3.org/2000/svg}"
 STEPS, ALARM = 1500, 1200
@@ -288,6 +289,30 @@ def test_charts_over_time_say_their_unit_and_span(fleet, browser):
     assert "time, UTC" in drawing.texts and "%" in drawing.texts
     ticks = [text.text for text in drawing.groups["x axis"].iter(SVG + "text")]
     assert ticks and all(re.fullmatch(r"\d\d:\d\d:\d\d", tick) for tick in ticks)
+    assert page.wrong == []
+    page.context.close()
+
+
+def test_a_curve_by_time_since_the_start_lies_where_the_time_is(paced, browser):
+    one, _ = paced
+    page = opened(browser, one, f"/runs/{test_page_axis.RUN}?v=loss&x=relative&from=0&to=140")
+    page.wait_for_selector("[data-name=loss][data-x=relative]")
+    page.wait_for_selector("#curves .marks li")
+    name, data = saved(page, "[data-name=loss]", "SVG")
+    keep("saved-relative.svg", data)
+    assert name == "paced-loss-steps-0-to-139.svg"
+    drawing = Drawing(data)
+    assert "time since the start" in drawing.texts
+    held = test_page_axis.held()
+    path = [path for group in drawing.groups.values() for path in group.findall(SVG + "path") if path.get("stroke-width") == "2"][0]
+    x = numpy.array([float(x) for x, _ in re.findall(r"[ML]([-\d.]+) ([-\d.]+)", path.get("d"))])
+    assert len(x) == 140
+    a, b = numpy.polyfit(held, x, 1)
+    assert numpy.abs(a * held + b - x).max() < 0.1, "evenly in time, not in steps"
+    band = [float(one.get("y")) for one in drawing.groups["marks"].iter(SVG + "rect") if float(one.get("height")) > 10]
+    name_at = next(float(text.get("y")) for text in drawing.root.iter(SVG + "text") if text.text == "time since the start")
+    assert len(band) == 2 and name_at < min(band), "the name of the axis lies over the band of attempts"
+    assert {"attempt 1", "attempt 2"} <= set(drawing.texts)
     assert page.wrong == []
     page.context.close()
 

@@ -248,13 +248,14 @@ export function picture_of(shown: Chart | HeatCanvas, words: PictureWords, figur
   if (chart) chart_body(pen, chart);
   else { pen.group("cells"); heat!.paint(pen as unknown as CanvasRenderingContext2D); }
   pen.restore();
-  y += high + (chart ? -4 : 14);  // a chart has room under its axis
+  const name_at = y + (chart ? (chart.plot.bbox.top + chart.plot.bbox.height) / unit + 40 : high + 14);  // over the band of attempts
+  y = Math.max(name_at, y + high - 4);
   pen.font = TEXT;
   pen.fillStyle = css("--dim");
   pen.textAlign = "center";
   const left = chart ? chart.plot.bbox.left / unit : heat!.left;
   const across = chart ? chart.plot.bbox.width / unit : wide - heat!.left;
-  pen.fillText(words.x === "time" ? `time, ${zone.value}` : words.x, EDGE + left + across / 2, y);
+  pen.fillText(words.x === "time" ? `time, ${zone.value}` : words.x, EDGE + left + across / 2, name_at);
   pen.textAlign = "left";
   y += LINE + 4;
   const [from, to] = chart ? [x_scale!.min!, x_scale!.max!] : [heat!.heat.from, heat!.heat.to];
