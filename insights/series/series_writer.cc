@@ -213,7 +213,7 @@ SeriesWriter::Family* SeriesWriter::family(const core::RunUid& run, const Family
     if (do_->put_family.next()) made.id = do_->put_family.integer(0);
     do_->put_family.run();
   }
-  return &families_.emplace(key, std::move(made)).first->second;
+  return &families_.emplace(key, made).first->second;
 }
 
 bool SeriesWriter::add(const SegmentOf& of, FamilyKind kind, std::uint64_t name, core::Mode mode,
